@@ -21,19 +21,19 @@ function remarks(text: string): { about: string; question: string } {
   return { about: about.trim(), question: question.trim() };
 }
 
-function folder(path: string, group: string, isGallery: boolean): object[] {
+function folder(path: string, group: string, end: ".toml" | ".md"): object[] {
   return readdirSync(resolve(ROOT, path))
-    .filter((name) => name.endsWith(".toml"))
+    .filter((file) => file.endsWith(end))
     .sort()
     .map((file) => {
       const text = readFileSync(resolve(ROOT, path, file), "utf8");
-      const name = file.replace(/\.toml$/, "");
-      const title = isGallery ? (/^name = "(.*)"/m.exec(text)?.[1] ?? name).replaceAll("-", " ") : name;
-      return { name, group, title, text, ...(isGallery ? remarks(text) : { about: "", question: "" }) };
+      const name = file.slice(0, -end.length);
+      const title = /^# (.*)/.exec(end === ".md" ? text : "")?.[1] ?? name.replaceAll("-", " ");
+      return { name, file, group, title, text, ...(path === "examples/gallery" ? remarks(text) : { about: "", question: "" }) };
     });
 }
 
-/** The scenarios of the gallery and of the command line, as a module. */
+/** The lessons, and the scenarios of the gallery and of the command line, as a module. */
 function scenarios(): Plugin {
   const id = "virtual:scenarios";
   return {
@@ -41,7 +41,7 @@ function scenarios(): Plugin {
     resolveId: (source) => (source === id ? `\0${id}` : null),
     load: (loaded) =>
       loaded === `\0${id}`
-        ? `export default ${JSON.stringify([...folder("examples/tour", "Tour in five steps", true), ...folder("examples/gallery", "Gallery", true), ...folder("scenarios", "Ready-made", false)])}`
+        ? `export default ${JSON.stringify([...folder("examples/lessons", "Lessons", ".md"), ...folder("examples/gallery", "Gallery", ".toml"), ...folder("python/bentpipe/templates", "To begin with", ".toml"), ...folder("scenarios", "Ready-made", ".toml")])}`
         : null,
   };
 }

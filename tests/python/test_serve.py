@@ -91,6 +91,7 @@ def running(tmp_path: Path) -> Iterator[Server]:
     (figures / "karir1999").mkdir(parents=True)
     (figures / "karir1999" / "figure-1.svg").write_text("<svg></svg>")
     (tmp_path / "secret.svg").write_text("<svg>secret</svg>")
+    (tmp_path / "link").symlink_to("/etc/passwd")
     file = tmp_path / "ship.toml"
     file.write_text(SMALL)
     listener = socket.socket()
@@ -163,12 +164,18 @@ def test_others_are_refused(
         "/api/figures/../secret.svg",
         "/api/figures/karir1999/../../secret.svg",
         "/api/figures/%2e%2e/secret.svg",
+        "/api/traces/../secret.svg",
+        "/api/traces/..%2f..%2fetc/passwd",
+        "/api/traces/%2fetc/passwd",
+        "/api/traces/link",
+        "/api/traces/pages",
         "//etc/passwd",
     ],
 )
 def test_a_path_does_not_leave_its_folder(server: Server, path: str) -> None:
     status, text, _ = server.ask("GET", path)
     assert status == 404
+    assert "root:" not in text
     assert "secret" not in text
 
 
@@ -178,6 +185,17 @@ def test_figures_are_listed_and_shown(server: Server) -> None:
     status, text, headers = server.ask("GET", "/api/figures/karir1999/figure-1.svg")
     assert (status, text) == (200, "<svg></svg>")
     assert "default-src 'none'" in headers["content-security-policy"]
+
+
+def test_trace_files_beside_the_scenario_are_read(server: Server) -> None:
+    (server.file.parent / "traces").mkdir()
+    (server.file.parent / "traces" / "rate.csv").write_text("time (s), rate (Mbit/s)\n0, 2\n")
+    status, text, _ = server.ask("GET", "/api/traces/traces/rate.csv")
+    assert (status, text.splitlines()[1]) == (200, "0, 2")
+    assert server.ask("GET", "/api/traces/traces/rate.csv", headers={"Cookie": None})[0] == 403
+    with (server.file.parent / "long.csv").open("wb") as long:
+        long.truncate((64 << 20) + 1)
+    assert server.ask("GET", "/api/traces/long.csv")[0] == 400
 
 
 def test_the_file_is_saved_and_watched(tmp_path: Path) -> None:

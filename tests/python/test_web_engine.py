@@ -55,9 +55,20 @@ def check(texts: dict[str, str]) -> None:
         assert reply == native(texts[name]), name
 
 
-@pytest.mark.parametrize("folder", ["scenarios", "examples/gallery", "examples/tour"])
+@pytest.mark.parametrize("folder", ["scenarios", "examples/gallery"])
 def test_scenarios_have_the_same_summaries(folder: str) -> None:
     check({path.stem: path.read_text("utf-8") for path in sorted((ROOT / folder).glob("*.toml"))})
+
+
+def test_lessons_have_the_same_summaries() -> None:
+    networks = {}
+    for path in sorted((ROOT / "examples/lessons").glob("*.md")):
+        found = re.findall(
+            r"^```toml\n(.*?)^```$", path.read_text("utf-8"), re.DOTALL | re.MULTILINE
+        )
+        networks |= {f"{path.stem} {place}": text for place, text in enumerate(found)}
+    assert len(networks) >= 8
+    check(networks)
 
 
 def test_random_networks_have_the_same_summaries() -> None:

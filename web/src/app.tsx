@@ -1,27 +1,29 @@
 // The page: text and diagram, values, results and plots.
 
-import { useComputed } from "@preact/signals";
+import { signal, useComputed } from "@preact/signals";
+import { useRef } from "preact/hooks";
 
 import { Diagram } from "./diagram/diagram";
 import { Editor } from "./editor/editor";
-import { examples } from "./model/examples";
+import { LessonText } from "./lesson/lesson";
+import { lesson } from "./lesson/state";
+import { examples, FIRST } from "./model/examples";
+import { isLesson, openDocument, openFiles } from "./model/open";
 import { copyLink, saveOffline, saveToml } from "./model/save";
-import { checked, fileName, notice, pin, pinned, refusal, result, run, status, stopRun, text, unpin, zoom } from "./model/state";
+import { checked, fileName, notice, pin, pinned, refusal, result, run, status, stopRun, text, unpin } from "./model/state";
 import { Inspector } from "./panels/inspector";
 import { Packets } from "./panels/packets";
 import { Results } from "./panels/results";
 import { Seeds } from "./panels/seeds";
 import { Server } from "./panels/server";
 import { Sweep } from "./panels/sweep";
-import { hasServer } from "./model/server";
+import { hasServer, NO_FILE } from "./model/server";
 import { Plots } from "./plots/plots";
 
 function open(name: string): void {
   const example = examples.find((one) => one.name === name);
   if (example) {
-    fileName.value = `${example.name}.toml`;
-    zoom.value = null;
-    text.value = example.text;
+    openDocument(example.file, example.text);
   }
 }
 
@@ -30,6 +32,7 @@ const GROUPS = [...new Set(examples.map((example) => example.group))];
 function Header() {
   const is = status.value;
   const share = is.kind === "running" ? is.share : 0;
+  const shown = (lesson.value?.name ?? fileName.value).replace(/\.(toml|md)$/, "");
   return (
     <header>
       <h1>
@@ -37,7 +40,8 @@ function Header() {
       </h1>
       <label>
         Scenario{" "}
-        <select id="scenarios" value={fileName.value.replace(/\.toml$/, "")} onChange={(event) => open(event.currentTarget.value)}>
+        <select id="scenarios" value={shown} onChange={(event) => open(event.currentTarget.value)}>
+          {!examples.some((one) => one.name === shown) && <option value={shown}>{lesson.value?.name ?? fileName.value}</option>}
           {GROUPS.map((group) => (
             <optgroup key={group} label={group}>
               {examples
@@ -68,6 +72,7 @@ function Header() {
         </button>
       )}
       <span class="save">
+        <OpenButton />
         <button type="button" onClick={() => void copyLink()}>Share link</button>
         <button type="button" onClick={saveToml}>TOML</button>
         <button type="button" onClick={() => void saveOffline()} title="This page with the simulator, as one file">
@@ -78,13 +83,42 @@ function Header() {
   );
 }
 
+/** Opens files of the user's: a scenario, a lesson, trace files. */
+function OpenButton({ label = "Open" }: { label?: string }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button type="button" title="A scenario (.toml), a lesson (.md) or trace files; or drop them on the page" onClick={() => input.current?.click()}>
+        {label}
+      </button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label={label}
+        onChange={(event) => {
+          const chosen = event.currentTarget;
+          void openFiles([...(chosen.files ?? [])]).finally(() => {
+            chosen.value = "";
+          });
+        }}
+      />
+    </>
+  );
+}
+
 function Messages() {
   const wrong = refusal.value;
   const is = status.value;
   const stale = useComputed(() => result.value !== null && result.value.text !== text.value && refusal.value === null && status.value.kind !== "running");
   return (
     <div class="messages" role="status">
-      {wrong && <p class="error">{wrong.text}</p>}
+      {wrong && (
+        <p class="error">
+          {wrong.text} {wrong.message.includes(NO_FILE) && <OpenButton label="Choose the file" />}
+        </p>
+      )}
       {!wrong && is.kind === "failed" && <p class="error">{is.message}</p>}
       {!wrong && is.kind === "stopped" && <p>Stopped.</p>}
       {stale.value && <p>The results are of an earlier text: press Run.</p>}
@@ -106,13 +140,51 @@ function withCode(sentence: string) {
 }
 
 function About() {
-  const example = examples.find((one) => `${one.name}.toml` === fileName.value);
+  if (lesson.value !== null) {
+    return null;
+  }
+  const example = examples.find((one) => one.file === fileName.value);
   const about = example?.about || checked.value?.network?.description || "";
-  return about === "" ? null : (
+  return (
     <div class="about">
-      <p>{withCode(about)}</p>
+      {fileName.value === `${FIRST}.toml` && (
+        <p>
+          To begin:{" "}
+          {examples
+            .filter((one) => isLesson(one.file))
+            .map((one) => (
+              <button key={one.name} type="button" onClick={() => open(one.name)}>
+                {one.title}
+              </button>
+            ))}
+        </p>
+      )}
+      {about !== "" && <p>{withCode(about)}</p>}
       {example?.question && <p class="question">Question: {withCode(example.question)}</p>}
     </div>
+  );
+}
+
+/** Whether the scenario file is shown in place of the lesson's text. */
+const showsFile = signal(false);
+
+function Left() {
+  if (lesson.value === null) {
+    return <Editor />;
+  }
+  const tab = (isFile: boolean, label: string) => (
+    <button type="button" aria-pressed={showsFile.value === isFile} class={showsFile.value === isFile ? "selected" : ""} onClick={() => (showsFile.value = isFile)}>
+      {label}
+    </button>
+  );
+  return (
+    <>
+      <div class="tabs" role="group" aria-label="Beside the network">
+        {tab(false, "Lesson")}
+        {tab(true, "Scenario file")}
+      </div>
+      {showsFile.value ? <Editor /> : <LessonText />}
+    </>
   );
 }
 
@@ -122,8 +194,8 @@ export function App() {
       <Header />
       <Messages />
       <main>
-        <div class="left">
-          <Editor />
+        <div class={lesson.value === null ? "left" : "left has-lesson"}>
+          <Left />
         </div>
         <div class="right">
           <About />

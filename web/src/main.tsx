@@ -1,4 +1,4 @@
-// Starts the page: with the scenario of the link, of the file, or the first example.
+// Starts the page: with the scenario or lesson of the link, of the file, or the first example.
 
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
@@ -6,36 +6,29 @@ import "./style.css";
 import { render } from "preact";
 
 import { App } from "./app";
-import { examples } from "./model/examples";
-import { fromFragment } from "./model/save";
-import { hasServer, openFile } from "./model/server";
-import { fileName, loadSchema, messageOf, notice, text, watchText } from "./model/state";
+import { examples, FIRST } from "./model/examples";
+import { acceptDrops, openDocument } from "./model/open";
+import { fromFragment, type Document } from "./model/save";
+import { hasServer, openFile, provideTraces } from "./model/server";
+import { loadSchema, messageOf, notice, watchText } from "./model/state";
 
-const FIRST = "geo-consumer";
-
-interface Embedded {
-  name: string;
-  text: string;
-}
-
-async function first(): Promise<Embedded> {
+async function first(): Promise<Document> {
   const shared = await fromFragment(location.hash);
   if (shared !== null) {
-    return { name: "shared.toml", text: shared };
+    return shared;
   }
   const wanted = /^#e=([\w-]+)$/.exec(location.hash)?.[1];
   const embedded = document.getElementById("scenario")?.textContent;
   if (wanted === undefined && embedded) {
-    return JSON.parse(embedded) as Embedded;
+    return JSON.parse(embedded) as Document;
   }
-  const example = examples.find((one) => one.name === (wanted ?? FIRST)) ?? examples[0];
-  return { name: `${example?.name ?? "scenario"}.toml`, text: example?.text ?? "" };
+  const example = examples.find((one) => one.name === (wanted ?? FIRST)) ?? examples.find((one) => one.name === FIRST);
+  return { name: example?.file ?? "scenario.toml", text: example?.text ?? "" };
 }
 
 async function start(): Promise<void> {
-  const scenario = await first();
-  fileName.value = scenario.name;
-  text.value = scenario.text;
+  const opened = await first();
+  openDocument(opened.name, opened.text);
   const root = document.getElementById("app");
   if (root) {
     render(<App />, root);
@@ -43,6 +36,10 @@ async function start(): Promise<void> {
   if (hasServer && location.hash === "") {
     await openFile();
   }
+  if (hasServer) {
+    provideTraces();
+  }
+  acceptDrops();
   watchText();
   await loadSchema();
 }
@@ -53,10 +50,7 @@ start().catch((error: unknown) => {
 
 addEventListener("hashchange", () => {
   first().then(
-    (scenario) => {
-      fileName.value = scenario.name;
-      text.value = scenario.text;
-    },
+    ({ name, text }) => openDocument(name, text),
     () => undefined,
   );
 });

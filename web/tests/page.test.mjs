@@ -277,6 +277,153 @@ for (const fragment of ["#s=%00%00", "#s=AAAA", "#e=../../etc/passwd", "#s="]) {
   });
 }
 
+const bundled = (name) => readFileSync(join(import.meta.dirname, "..", "..", "examples", "lessons", name), "utf8");
+
+/** Gives files to the page, as "Open" does. */
+const give = (page, ...files) =>
+  page.locator("header input[type=file]").setInputFiles(files.map(([name, content]) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) })));
+
+for (const name of ["ship", "tour"]) {
+  test(`every step of the lesson ${name} has its values`, async (t) => {
+    const page = await open(t, { fragment: `#e=${name}` });
+    const steps = await page.getByLabel("Step", { exact: true }).locator("option").count();
+    assert.ok(steps >= 3);
+    for (let step = 0; step < steps; step += 1) {
+      await page.getByLabel("Step", { exact: true }).selectOption(String(step));
+      await page.waitForFunction(() => [...document.querySelectorAll(".lesson output")].every((one) => !one.innerText.includes("–")), null, PATIENCE);
+      assert.equal(await page.locator(".lesson .error").count(), 0, await page.locator(".lesson").innerText());
+    }
+  });
+}
+
+test("a lesson's slider changes the values in its text", async (t) => {
+  const page = await open(t, { fragment: "#e=ship" });
+  const takes = page.locator(".lesson strong output").first();
+  await page.waitForFunction(() => document.querySelector(".lesson strong output")?.innerText === "170 s", null, PATIENCE);
+  await page.locator(".lesson").getByRole("slider", { name: "Receive buffer" }).fill("300");
+  await page.waitForFunction(() => /^4\d(\.\d)? s$/.test(document.querySelector(".lesson strong output").innerText), null, PATIENCE);
+  await page.getByRole("button", { name: "Start again" }).click();
+  await page.waitForFunction(() => document.querySelector(".lesson strong output").innerText === "170 s", null, PATIENCE);
+  assert.equal(await takes.innerText(), "170 s");
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.locator(".lesson h2", { hasText: "Rain" }).waitFor(PATIENCE);
+  await page.getByRole("button", { name: "Scenario file" }).click();
+  assert.match(await textOf(page), /^name = "ship-in-rain"/);
+});
+
+test("a lesson with errors names their lines", async (t) => {
+  const page = await open(t);
+  await finished(page);
+  const text = [
+    "# Wrong", //
+    "",
+    "{{ nonsense }}",
+    "",
+    "- {{ slider links.satellite.rat }} and",
+    "  {{ result.flows.nobody.goodput }}",
+    "",
+    "{{ slider links.satellite.delay from 5 to x }}",
+    "",
+    "```toml",
+    bundled("tour.md").split("```toml\n")[1].split("```")[0].trim(),
+    "```",
+    "",
+    "## Refused",
+    "",
+    "```toml",
+    'name = "refused"',
+    'duration = "1 s"',
+    "hosts = 3",
+    "```",
+    "{{ unclosed",
+  ].join("\n");
+  await give(page, ["wrong.md", text]);
+  await page.locator(".problems li", { hasText: "has no result" }).waitFor(PATIENCE);
+  const lines = (await page.locator(".problems li").allInnerTexts()).map((line) => line.slice(0, 60));
+  const total = text.split("\n");
+  const at = (part) => total.findIndex((line) => line.includes(part)) + 1;
+  for (const part of ["nonsense", "satellite.rat ", "flows.nobody", "to x", "hosts = 3", "{{ unclosed"]) {
+    assert.ok(lines.some((line) => line.startsWith(`wrong.md:${at(part)}: `)), `${part} ${at(part)}: ${lines.join("; ")}`);
+  }
+  assert.equal(lines.length, 6, lines.join("; "));
+});
+
+test("nothing of a hostile lesson is run or loaded", async (t) => {
+  const page = await open(t);
+  await finished(page);
+  const text = [
+    "# Hostile <img src=x onerror=alert(1)>",
+    "<script>alert(1)</script>",
+    "",
+    "[a](javascript:alert(1)) [b](http://example.com/) ![c](http://example.com/c.png) <iframe src=//example.com></iframe>",
+    "",
+    "{{ result.__proto__.constructor }} {{ result.constructor }}",
+    "",
+    "```toml",
+    bundled("tour.md").split("```toml\n")[1].split("```")[0].trim(),
+    "```",
+  ].join("\n");
+  page.on("dialog", () => assert.fail("a dialog"));
+  await give(page, ["hostile.md", text]);
+  await page.locator(".lesson h2", { hasText: "Hostile" }).waitFor(PATIENCE);
+  const found = await page.evaluate(() => [...document.querySelectorAll(".lesson img, .lesson script, .lesson iframe")].length);
+  assert.equal(found, 0);
+  assert.deepEqual(await page.locator(".lesson a").evaluateAll((all) => all.map((one) => one.getAttribute("href"))), ["http://example.com/"]);
+});
+
+test("a long lesson opens, and one that is too long is refused", async (t) => {
+  const page = await open(t);
+  await finished(page);
+  await give(page, ["long.md", "x".repeat((1 << 20) + 1)]);
+  await page.locator(".messages", { hasText: "long.md: longer than 1 MiB" }).waitFor(PATIENCE);
+  await give(page, ["deep.md", `${"> ".repeat(5_000)}deep\n${"{{".repeat(50_000)}\n${"*".repeat(100_000)}`]);
+  await page.locator(".problems", { hasText: "deep.md:1: nested too deeply" }).waitFor(PATIENCE);
+  await page.locator("#scenarios").selectOption("hystart");
+  await page.waitForFunction(() => document.querySelector(".headline")?.innerText.includes("over 1 flow"), null, PATIENCE);
+});
+
+test("a lesson is shared by link and as an offline page", async (t) => {
+  const page = await open(t, { fragment: "#e=tour" });
+  await finished(page);
+  await page.getByRole("button", { name: "Share link" }).click();
+  await page.waitForFunction(() => location.hash.startsWith("#l="));
+  const other = await open(t, { fragment: new URL(page.url()).hash });
+  await other.locator(".lesson h2", { hasText: "1. Window" }).waitFor(PATIENCE);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Offline page" }).click()]);
+  const path = join(tmpdir(), `bentpipe-lesson-${process.pid}.html`);
+  await download.saveAs(path);
+  const offline = await open(t, { url: `file://${path}` });
+  await offline.locator(".lesson h2", { hasText: "1. Window" }).waitFor(PATIENCE);
+  await finished(offline);
+});
+
+test("a dropped lesson opens", async (t) => {
+  const page = await open(t);
+  await finished(page);
+  await page.evaluate((content) => {
+    const data = new DataTransfer();
+    data.items.add(new File([content], "dropped.md"));
+    document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+  }, bundled("ship.md"));
+  await page.locator(".lesson h2", { hasText: "Why is the ship slow?" }).waitFor(PATIENCE);
+});
+
+test("a trace file is asked for by name, and used once it is given", async (t) => {
+  const page = await open(t, { fragment: "#e=hystart" });
+  await finished(page);
+  const text = (await textOf(page)).replace('forward = { rate = "20 Mbit/s", ', 'forward = { traces = [{ file = "traces/rate.csv" }], ');
+  await write(page, text);
+  await page.locator(".messages .error", { hasText: "traces/rate.csv: no such file: choose it, or drop it on the page" }).waitFor(PATIENCE);
+  await give(page, ["rate.csv", "time (s), rate (Mbit/s)\n0, x\n"]);
+  await page.locator(".messages .error", { hasText: "traces/rate.csv:2: " }).waitFor(PATIENCE);
+  await give(page, ["rate.csv", "time (s), rate (Mbit/s)\n0, 2\n"]);
+  await page.waitForFunction(() => /^1\.\d+ Mbit\/s/.test(document.querySelector(".headline")?.innerText ?? ""), null, PATIENCE);
+  // Runs over seeds have workers of their own.
+  await page.getByText("Median and range over 20 seeds").click();
+  await page.getByRole("button", { name: "Run 20 seeds" }).click();
+  await page.locator(".seeds tbody tr", { hasText: "1." }).first().waitFor({ timeout: 120_000 });
+});
+
 test("two tabs do not disturb each other", async (t) => {
   const [one, other] = [await open(t, { fragment: "#e=hystart" }), await open(t, { fragment: "#e=rain-fade" })];
   await Promise.all([finished(one), finished(other)]);

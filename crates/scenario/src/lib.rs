@@ -123,6 +123,7 @@ pub use suggest::suggest;
 pub use tcp::congestion::CongestionControlName;
 pub use tcp::schema::SlowStart;
 pub use tcp::settings::TcpSettings;
+pub use traces::files::FileReader;
 #[doc(hidden)]
 pub use traces::formats::check_trace;
 pub use traces::parquet::{ParquetReader, read_parquet_with};

@@ -12,7 +12,7 @@ use crate::limits::MAX_FILE_BYTES;
 use crate::scenario::resolve::resolve;
 use crate::scenario::schema::ScenarioFile;
 use crate::scenario::settings::Scenario;
-use crate::traces::files::Files;
+use crate::traces::files::{FileReader, Files, from_disk};
 
 const TOO_LONG: &str = "longer than 1 MiB: not a scenario file";
 
@@ -94,12 +94,28 @@ impl Scenario {
         overrides: &[(&str, &str)],
         custom: &CustomControls,
     ) -> Result<Self, ScenarioError> {
+        Self::parse_with_files(text, file, overrides, custom, &from_disk)
+    }
+
+    /// As [`parse_with`](Self::parse_with), with a reader of trace files in place of the file
+    /// system's.
+    ///
+    /// # Errors
+    ///
+    /// One line with the position, if the text is not valid.
+    pub fn parse_with_files(
+        text: &str,
+        file: &str,
+        overrides: &[(&str, &str)],
+        custom: &CustomControls,
+        reader: &FileReader<'_>,
+    ) -> Result<Self, ScenarioError> {
         if text.len() as u64 > MAX_FILE_BYTES {
             return Err(ScenarioError::in_file(file, None, "", TOO_LONG));
         }
         let document = Document::parse(text, file, overrides, foreign_key)?;
         let scenario: ScenarioFile = document.read()?;
-        resolve(&scenario, custom, &Files::for_scenario(file))
+        resolve(&scenario, custom, &Files::for_scenario(file, reader))
             .map_err(|fault| document.explain(fault))
     }
 }

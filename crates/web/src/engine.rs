@@ -1,10 +1,11 @@
 //! Requests of a page, and the runs that they start.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use bentpipe_scenario::{
-    PacketLog, Progress, RecordedSeries, Run, RunError, RunOptions, Scenario, ScenarioError,
-    Segment, json_schema, key_lines, results_schema,
+    CustomControls, PacketLog, Progress, RecordedSeries, Run, RunError, RunOptions, Scenario,
+    ScenarioError, Segment, json_schema, key_lines, results_schema,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,6 +23,9 @@ const MOST_DRAWN: usize = 4_000;
 
 /// Most packets in a log: 100 MB.
 const MOST_LOGGED: usize = 1 << 20;
+
+/// Most bytes of trace files that are held.
+const MOST_FILE_BYTES: usize = 128 << 20;
 
 /// A scenario: its text, and settings that override it.
 #[derive(Clone, Debug, Deserialize)]
@@ -199,6 +203,7 @@ pub struct Engine {
     runs: BTreeMap<u32, Held>,
     started: u32,
     values: Vec<f64>,
+    files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Engine {
@@ -214,6 +219,20 @@ impl Engine {
         reply.unwrap_or_else(|failure| failure.reply()).to_string()
     }
 
+    /// Holds the contents of a trace file, in place of a file with that name. A scenario's path is
+    /// found by its last component. Returns an object in JSON, as [`answer`](Self::answer) does.
+    pub fn provide(&mut self, name: String, content: Vec<u8>) -> String {
+        self.values.clear();
+        self.files.remove(&name);
+        let held: usize = self.files.values().map(Vec::len).sum();
+        if held + content.len() > MOST_FILE_BYTES {
+            let message = "more than 128 MiB of trace files".to_owned();
+            return Failure::Other(message).reply().to_string();
+        }
+        self.files.insert(name, content);
+        json!({ "files": self.files.len() }).to_string()
+    }
+
     /// Returns the samples of the last reply.
     #[must_use]
     pub fn values(&self) -> &[f64] {
@@ -223,7 +242,7 @@ impl Engine {
     fn reply(&mut self, request: Request) -> Result<Value, Failure> {
         Ok(match request {
             Request::Schema => json!({ "scenario": json_schema(), "results": results_schema() }),
-            Request::Check { source } => network(&load(&source)?)?,
+            Request::Check { source } => network(&self.load(&source)?)?,
             Request::Lines { text } => json!({ "lines": lines(&text) }),
             Request::Edit { text, key, value } => {
                 json!({ "text": edit::set(&text, &key, value.as_deref())? })
@@ -259,6 +278,23 @@ impl Engine {
         })
     }
 
+    fn load(&self, source: &Source) -> Result<Scenario, ScenarioError> {
+        let set: Vec<(&str, &str)> = source
+            .set
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect();
+        let read = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let content = name.and_then(|name| self.files.get(name));
+            content
+                .cloned()
+                .ok_or_else(|| "no such file: choose it, or drop it on the page".to_owned())
+        };
+        let custom = CustomControls::default();
+        Scenario::parse_with_files(&source.text, &source.name, &set, &custom, &read)
+    }
+
     fn start(
         &mut self,
         source: &Source,
@@ -271,7 +307,7 @@ impl Engine {
                 "more than {MOST_RUNS} runs are held"
             )));
         }
-        let scenario = load(source)?;
+        let scenario = self.load(source)?;
         let options = RunOptions {
             seed,
             workbench_probes: series,
@@ -377,15 +413,6 @@ impl Engine {
             _ => Err(Failure::Other(format!("no run {run} has ended"))),
         }
     }
-}
-
-fn load(source: &Source) -> Result<Scenario, ScenarioError> {
-    let set: Vec<(&str, &str)> = source
-        .set
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
-    Scenario::parse(&source.text, &source.name, &set)
 }
 
 /// Returns the resolved scenario, or its numbers if it is large.

@@ -1,6 +1,6 @@
 //! The functions of the WebAssembly module.
 //!
-//! A page writes a request to the memory at [`reserve`], calls [`call`], and reads the reply at
+//! A page writes a request to the memory at [`reserve`], calls [`call`] or [`file`], and reads the reply at
 //! [`reply`]. Samples, which are many, are not in the reply but in [`values`], as 64-bit floats.
 //! All memory is the module's. Addresses are valid until the next `reserve` or `call`.
 
@@ -13,8 +13,8 @@ use std::cell::RefCell;
 
 use crate::Engine;
 
-/// Longest request in bytes: the longest scenario file, escaped, and settings.
-const LONGEST_REQUEST: usize = 8 << 20;
+/// Longest request in bytes: the longest trace file and its name.
+const LONGEST_REQUEST: usize = (64 << 20) + 4096;
 
 #[derive(Default)]
 struct Exchange {
@@ -50,6 +50,19 @@ pub extern "C" fn call() -> usize {
     with(|exchange| {
         let request = std::mem::take(&mut exchange.request);
         exchange.reply = exchange.engine.answer(&request);
+        exchange.reply.len()
+    })
+}
+
+/// Holds a trace file: the reserved memory has its name, which is `name_length` bytes long, and its
+/// contents. Returns the length of the reply in bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn file(name_length: usize) -> usize {
+    with(|exchange| {
+        let mut name = std::mem::take(&mut exchange.request);
+        let content = name.split_off(name_length.min(name.len()));
+        let name = String::from_utf8_lossy(&name).into_owned();
+        exchange.reply = exchange.engine.provide(name, content);
         exchange.reply.len()
     })
 }

@@ -386,7 +386,8 @@ COMMANDS: Final = {
         {
             "file": argument(
                 "[FILE]",
-                "The scenario file to edit; without it, the page begins with a ready-made one.",
+                "The scenario file to edit, or a lesson (.md) to show; without it, the page begins "
+                "with a ready-made scenario.",
             ),
             "port": option(
                 "--port",
@@ -402,6 +403,7 @@ COMMANDS: Final = {
         (
             "serve ship.toml",
             "serve ship.toml --port 8000",
+            "serve lesson.md",
         ),
     ),
     "new": Command(

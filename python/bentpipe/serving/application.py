@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # Between two looks at the file.
 _WATCH_S: Final = 0.5
+# As crates/scenario/src/limits.rs has it.
+_LONGEST_TRACE: Final = 64 << 20
 # The page asks whether it has a server by this element.
 _MARK: Final = '<meta name="bentpipe-server" content="1" />'
 
@@ -108,12 +110,22 @@ def application(
         headers = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
         return FileResponse(path, media_type="image/svg+xml", headers=headers)
 
+    async def trace(request: Request) -> Response:
+        folder = file.folder.resolve()
+        path = (folder / request.path_params["name"]).resolve()
+        if not path.is_relative_to(folder) or not path.is_file():
+            return JSONResponse({"error": "no such file"}, 404)
+        if path.stat().st_size > _LONGEST_TRACE:
+            return JSONResponse({"error": "longer than 64 MiB"}, 400)
+        return FileResponse(path, media_type="application/octet-stream")
+
     routes = [
         Route("/", index),
         Route("/index.html", index),
         Route("/api/file", read, methods=["GET"]),
         Route("/api/file", save, methods=["PUT"]),
         Route("/api/watch", watch),
+        Route("/api/traces/{name:path}", trace),
         Route("/api/jobs", run, methods=["POST"]),
         Route("/api/figures", list_figures),
         Route("/api/figures/{name:path}", figure),

@@ -2,6 +2,7 @@
 
 import EngineWorker from "./worker?worker&inline";
 import { engineModule } from "./bytes";
+import { onFile, providedFiles } from "./files";
 import type {
   Refusal,
   Samples,
@@ -55,6 +56,7 @@ export class EngineClient {
   private readonly ready: Promise<void>;
   private readonly worker: Worker;
   private last = 0;
+  private readonly forget: () => void;
   /** Called if the simulator has ended; every run that it held is lost. */
   onBroken: ((message: string) => void) | null = null;
 
@@ -82,6 +84,10 @@ export class EngineClient {
     });
     // The first request reports the error.
     this.ready.catch(() => undefined);
+    for (const [name, content] of providedFiles()) {
+      this.provide(name, content).catch(() => undefined);
+    }
+    this.forget = onFile((name, content) => this.provide(name, content));
   }
 
   async ask(request: object): Promise<Record<string, unknown>> {
@@ -90,6 +96,13 @@ export class EngineClient {
 
   async series(request: SeriesRequest): Promise<Samples[]> {
     return this.send((id) => ({ kind: "series", id, request }));
+  }
+
+  private async provide(name: string, content: Uint8Array<ArrayBuffer>): Promise<void> {
+    const reply = await this.send<Record<string, unknown>>((id) => ({ kind: "file", id, name, content }));
+    if (typeof reply["error"] === "string") {
+      throw new Error(`${name}: ${reply["error"]}`);
+    }
   }
 
   async run(source: Source, options: RunOptions = {}): Promise<Finished> {
@@ -153,6 +166,7 @@ export class EngineClient {
 
   private end(message: string): void {
     this.worker.terminate();
+    this.forget();
     for (const pending of this.pending.values()) {
       pending.reject(new RunFailure(message, null, false));
     }

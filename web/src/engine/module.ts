@@ -6,6 +6,7 @@ interface Exports {
   memory: WebAssembly.Memory;
   reserve(length: number): number;
   call(): number;
+  file(name_length: number): number;
   reply(): number;
   values(): number;
   values_length(): number;
@@ -24,13 +25,26 @@ export class Engine {
 
   /** Answers a request. Throws if the module has ended, for instance for lack of memory. */
   ask(request: object): Record<string, unknown> {
-    const bytes = new TextEncoder().encode(JSON.stringify(request));
-    const to = this.exports.reserve(bytes.length);
-    if (to === 0) {
-      return { error: "the scenario is too long: at most 1 MiB" };
+    return this.exchange([new TextEncoder().encode(JSON.stringify(request))], () => this.exports.call());
+  }
+
+  /** Provides the contents of a trace file. */
+  provide(name: string, content: Uint8Array): Record<string, unknown> {
+    const bytes = new TextEncoder().encode(name);
+    return this.exchange([bytes, content], () => this.exports.file(bytes.length));
+  }
+
+  /** Writes a request to the module's memory and reads the reply, whose length `call` returns. */
+  private exchange(parts: Uint8Array[], call: () => number): Record<string, unknown> {
+    let at = this.exports.reserve(parts.reduce((sum, part) => sum + part.length, 0));
+    if (at === 0) {
+      return { error: "too long" };
     }
-    new Uint8Array(this.exports.memory.buffer, to, bytes.length).set(bytes);
-    const length = this.exports.call();
+    for (const part of parts) {
+      new Uint8Array(this.exports.memory.buffer, at, part.length).set(part);
+      at += part.length;
+    }
+    const length = call();
     const reply = new Uint8Array(this.exports.memory.buffer, this.exports.reply(), length);
     return JSON.parse(new TextDecoder().decode(reply)) as Record<string, unknown>;
   }

@@ -142,6 +142,7 @@ export type WorkerRequest =
   | { kind: "ask"; id: number; request: object }
   | { kind: "series"; id: number; request: SeriesRequest }
   | { kind: "run"; id: number; source: Source; seed: number | null; series: boolean; packets: boolean }
+  | { kind: "file"; id: number; name: string; content: Uint8Array<ArrayBuffer> }
   | { kind: "stop"; id: number };
 
 export interface SeriesRequest {

@@ -85,6 +85,9 @@ function handle(request: WorkerRequest): void {
       case "ask":
         send({ kind: "answer", id: request.id, reply: engine.ask(request.request) });
         break;
+      case "file":
+        send({ kind: "answer", id: request.id, reply: engine.provide(request.name, request.content) });
+        break;
       case "series": {
         const samples = engine.series(request.request);
         const buffers = samples.flatMap((one) => [one.times.buffer, one.low.buffer, one.high.buffer]);

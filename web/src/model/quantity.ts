@@ -22,6 +22,13 @@ export function parseQuantity(text: string): Quantity | null {
   return found?.[2] !== undefined && Number.isFinite(number) ? { number, unit: found[2] } : null;
 }
 
+/** Returns the worth of a quantity, or of a number, in its base unit; NaN if it is neither. */
+export function worthOf(text: string): number {
+  const read = parseQuantity(text);
+  const units: readonly (readonly [string, number])[] = Object.values(UNITS).flat();
+  return read === null ? Number(text) : read.number * (units.find(([name]) => name === read.unit)?.[1] ?? Number.NaN);
+}
+
 /** Writes a value in its base unit with at most three digits and the unit that keeps it short. */
 export function formatQuantity(value: number, kind: Kind): string {
   const units: readonly (readonly [string, number])[] = UNITS[kind];

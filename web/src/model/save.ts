@@ -1,6 +1,7 @@
 // Saving and sharing: links, pictures, tables, and the page itself.
 
 import type { PlotData } from "../plots/plot";
+import { lesson } from "../lesson/state";
 import { colourOf } from "../plots/colours";
 import { fileName, notice, range, result, text } from "./state";
 
@@ -125,23 +126,36 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformS
   return new Uint8Array(await new Response(piped).arrayBuffer());
 }
 
-const PREFIX = "#s=";
+const SCENARIO = "#s=";
+const LESSON = "#l=";
 /** Longest text that a link may expand to. */
 const LONGEST = 1 << 20;
 
-/** Returns the scenario as the fragment of a link: compressed, in the URL alphabet of base64. */
-export async function toFragment(scenario: string): Promise<string> {
-  const packed = await through(new TextEncoder().encode(scenario), new CompressionStream("deflate-raw"));
+/** Returns a scenario or a lesson as the fragment of a link: compressed, in the URL alphabet of base64. */
+export async function toFragment(content: string, prefix: string): Promise<string> {
+  const packed = await through(new TextEncoder().encode(content), new CompressionStream("deflate-raw"));
   const letters = Array.from(packed, (byte) => String.fromCharCode(byte)).join("");
-  return PREFIX + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return prefix + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-export async function fromFragment(fragment: string): Promise<string | null> {
-  if (!fragment.startsWith(PREFIX)) {
+/** A scenario or a lesson, by the end of its name. */
+export interface Document {
+  name: string;
+  text: string;
+}
+
+/** Returns what the page shows: the lesson, or the scenario. */
+export function present(): Document {
+  return lesson.value === null ? { name: fileName.value, text: text.value } : { name: lesson.value.name, text: lesson.value.text };
+}
+
+export async function fromFragment(fragment: string): Promise<Document | null> {
+  const prefix = [SCENARIO, LESSON].find((one) => fragment.startsWith(one));
+  if (prefix === undefined) {
     return null;
   }
   try {
-    const letters = atob(fragment.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/"));
+    const letters = atob(fragment.slice(prefix.length).replaceAll("-", "+").replaceAll("_", "/"));
     const packed = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     const reader = stream.getReader();
@@ -155,21 +169,22 @@ export async function fromFragment(fragment: string): Promise<string | null> {
       length += value.length;
       if (length > LONGEST) {
         await reader.cancel();
-        notice.value = "The link has more than 1 MiB of text: it is no scenario.";
+        notice.value = "The link has more than 1 MiB of text: it is no scenario and no lesson.";
         return null;
       }
       parts.push(value);
     }
-    return await new Blob(parts).text();
+    return { name: prefix === LESSON ? "shared.md" : "shared.toml", text: await new Blob(parts).text() };
   } catch {
-    notice.value = "The link is damaged: its scenario cannot be read.";
+    notice.value = "The link is damaged: its text cannot be read.";
     return null;
   }
 }
 
 export async function copyLink(): Promise<void> {
   const url = new URL(location.href);
-  url.hash = await toFragment(text.value);
+  const shown = present();
+  url.hash = await toFragment(shown.text, lesson.value === null ? SCENARIO : LESSON);
   history.replaceState(null, "", url);
   try {
     await navigator.clipboard.writeText(url.href);
@@ -179,7 +194,7 @@ export async function copyLink(): Promise<void> {
   }
 }
 
-/** Saves this page, with the simulator and the scenario, as one file that needs no server. */
+/** Saves this page, with the simulator and the scenario or lesson, as one file that needs no server. */
 export async function saveOffline(): Promise<void> {
   const offline = document.getElementById("engine-wasm") !== null;
   const source = offline ? document.documentElement.outerHTML : await (await fetch("offline.html")).text();
@@ -196,7 +211,7 @@ export async function saveOffline(): Promise<void> {
   scenario.id = "scenario";
   scenario.type = "application/json";
   // "<" would end the element.
-  scenario.textContent = JSON.stringify({ name: fileName.value, text: text.value }).replaceAll("<", "\\u003c");
+  scenario.textContent = JSON.stringify(present()).replaceAll("<", "\\u003c");
   page.body.prepend(scenario);
   download(`${stem()}.html`, new Blob([`<!doctype html>\n${page.documentElement.outerHTML}`], { type: "text/html" }));
 }

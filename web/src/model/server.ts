@@ -1,8 +1,10 @@
 // `bentpipe serve`: what the page can ask for, where it is served by it.
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 
-import { fileName, notice, text } from "./state";
+import { isLesson, openDocument } from "./open";
+import { changed, fileName, messageOf, notice, refusal, text } from "./state";
+import { provideFile } from "../engine/files";
 
 /** Whether `bentpipe serve` serves the page. */
 export const hasServer = document.querySelector('meta[name="bentpipe-server"]') !== null;
@@ -57,19 +59,20 @@ export async function openFile(): Promise<boolean> {
   if (typeof reply["name"] !== "string") {
     return false;
   }
-  savedName.value = reply["name"];
-  fileName.value = reply["name"];
+  const name = reply["name"];
+  savedName.value = name;
+  fileName.value = name;
   if (typeof reply["text"] === "string") {
     savedText.value = reply["text"];
-    text.value = reply["text"];
+    openDocument(name, reply["text"]);
   }
   const events = new EventSource("api/watch");
   events.onmessage = (event: MessageEvent<string>) => {
     const changed = (JSON.parse(event.data) as { text: string }).text;
-    const isOwn = text.value === savedText.value;
+    const isOwn = isLesson(name) || text.value === savedText.value;
     savedText.value = changed;
     if (isOwn) {
-      text.value = changed;
+      openDocument(name, changed);
     } else if (changed !== text.value) {
       notice.value = "The file on disk has changed. Saving replaces it.";
     }
@@ -79,4 +82,30 @@ export async function openFile(): Promise<boolean> {
     events.close();
   };
   return true;
+}
+
+/** How the simulator tells that a trace file is missing: crates/web/src/engine.rs. */
+export const NO_FILE = ": no such file: choose it";
+
+/** Provides the trace files beside the scenario on disk, once the scenario refers to them. */
+export function provideTraces(): void {
+  const asked = new Set<string>();
+  effect(() => {
+    const message = refusal.value?.message ?? "";
+    const name = message.slice(0, Math.max(message.indexOf(NO_FILE), 0));
+    if (name === "" || asked.has(name)) {
+      return;
+    }
+    asked.add(name);
+    fetch(`api/traces/${name.split("/").map(encodeURIComponent).join("/")}`)
+      .then(async (response) => {
+        if (response.ok) {
+          await provideFile(name.split("/").at(-1) ?? name, new Uint8Array(await response.arrayBuffer()));
+          await changed();
+        }
+      })
+      .catch((error: unknown) => {
+        notice.value = messageOf(error);
+      });
+  });
 }

@@ -3,7 +3,7 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 
 import { EngineClient, RunFailure, type Finished } from "../engine/client";
-import type { Checked, Refusal } from "../engine/protocol";
+import type { Checked, Refusal, Source } from "../engine/protocol";
 import { Schema, type SchemaNode } from "./schema";
 
 /** A line of the file for each path of keys. */
@@ -31,6 +31,8 @@ export const text = signal("");
 export const fileName = signal("scenario.toml");
 export const schema = signal<Schema | null>(null);
 export const checked = signal<Checked | null>(null);
+/** The text that `checked` describes. */
+export const checkedText = signal("");
 export const keyLines = signal<KeyLines>([]);
 export const refusal = signal<Refusal | null>(null);
 export const status = signal<Status>({ kind: "idle" });
@@ -97,6 +99,11 @@ export async function loadSchema(): Promise<void> {
   schema.value = new Schema(reply["scenario"] as SchemaNode);
 }
 
+/** Returns why a scenario is invalid, or null. */
+export async function refusalOf(source: Source): Promise<Refusal | null> {
+  return ((await editor().ask({ do: "check", source }))["refusal"] as Refusal | undefined) ?? null;
+}
+
 let stop: AbortController | null = null;
 let version = 0;
 
@@ -118,6 +125,7 @@ export async function changed(): Promise<void> {
     refusal.value = (reply["refusal"] as Refusal | undefined) ?? null;
     if (refusal.value === null) {
       checked.value = reply as unknown as Checked;
+      checkedText.value = now;
     }
   });
   const last = result.value;

@@ -134,3 +134,15 @@ export function controlsOf(selected: Selection, checked: Checked, words: Words):
   }
   return [];
 }
+
+/** Returns the controls of all elements of the network. */
+export function allControls(checked: Checked, words: Words): Control[] {
+  const { nodes = [], links = [], flows = [] } = checked.network ?? {};
+  const elements: Selection[] = [
+    { kind: "scenario", name: "" },
+    ...links.map(({ name }): Selection => ({ kind: "link", name })),
+    ...nodes.map(({ name }): Selection => ({ kind: "node", name })),
+    ...flows.map(({ table }): Selection => ({ kind: "flow", name: table })),
+  ];
+  return elements.flatMap((element) => controlsOf(element, checked, words));
+}

@@ -24,9 +24,10 @@ function fromStep(control: Slider, step: number): number {
   return control.low * (control.high / control.low) ** (step / STEPS);
 }
 
-function SliderRow({ control }: { control: Slider }) {
+/** A slider. `scope` tells it from another one for the same key. */
+export function SliderRow({ control, scope = "control" }: { control: Slider; scope?: string }) {
   const shown = written(tomlOf(control, control.value));
-  const id = `control-${control.key.join("-")}`;
+  const id = `${scope}-${control.key.join("-")}`;
   return (
     <div class="control">
       <label for={id}>{control.label}</label>
@@ -46,8 +47,8 @@ function SliderRow({ control }: { control: Slider }) {
   );
 }
 
-function ChoiceRow({ control }: { control: Extract<Control, { shape: "choice" }> }) {
-  const id = `control-${control.key.join("-")}`;
+export function ChoiceRow({ control, scope = "control" }: { control: Extract<Control, { shape: "choice" }>; scope?: string }) {
+  const id = `${scope}-${control.key.join("-")}`;
   return (
     <div class="control">
       <label for={id}>{control.label}</label>

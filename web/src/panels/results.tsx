@@ -10,7 +10,7 @@ interface Column<Row> {
 }
 
 /** The limit that held longest. */
-function longestLimit(flow: FlowSummary): string {
+export function longestLimit(flow: FlowSummary): string {
   const [name, seconds] = Object.entries(flow.limited_s).reduce((one, other) => (other[1] > one[1] ? other : one), ["", 0]);
   return seconds > 0 ? `${name.replaceAll("_", " ")} (${show.time(seconds)})` : "–";
 }
@@ -95,12 +95,31 @@ function headline(summary: Summary): string {
   return `${show.rate(all)} over ${summary.flows.length} ${summary.flows.length === 1 ? "flow" : "flows"} in ${show.time(summary.ended_s)}`;
 }
 
+/** The summary of the pinned run, if it is not the one shown. */
+function pinnedSummary(): Summary | null {
+  return pinned.value === result.value ? null : (pinned.value?.summary ?? null);
+}
+
+/** The table of a run's flows or links. */
+export function Table({ of }: { of: "flows" | "links" }) {
+  const summary = result.value?.summary;
+  const other = pinnedSummary();
+  if (!summary) {
+    return null;
+  }
+  return of === "flows" ? (
+    <Rows caption="Flows" columns={FLOWS} rows={summary.flows} others={other?.flows ?? null} />
+  ) : (
+    <Rows caption="Links" columns={LINKS} rows={summary.links} others={other?.links ?? null} />
+  );
+}
+
 export function Results() {
   const run = result.value;
   if (run === null) {
     return null;
   }
-  const other = pinned.value === run ? null : (pinned.value?.summary ?? null);
+  const other = pinnedSummary();
   const { summary } = run;
   return (
     <section class="results" aria-label="Results">
@@ -109,8 +128,8 @@ export function Results() {
         {other && <span class="was"> (pinned: {headline(other)})</span>}
         <span class="faint"> · {show.count(summary.packet_hops)} packet-hops in {show.time(run.wallS)}</span>
       </p>
-      <Rows caption="Flows" columns={FLOWS} rows={summary.flows} others={other?.flows ?? null} />
-      <Rows caption="Links" columns={LINKS} rows={summary.links} others={other?.links ?? null} />
+      <Table of="flows" />
+      <Table of="links" />
     </section>
   );
 }

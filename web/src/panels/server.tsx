@@ -5,6 +5,7 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { show } from "../model/quantity";
+import { isLesson } from "../model/open";
 import { figures, job, save, savedName, savedText, type Command } from "../model/server";
 import { edit, messageOf, notice, refusal, result, text } from "../model/state";
 
@@ -164,7 +165,8 @@ function Remedies({ data }: { data: Record<string, unknown> }) {
 }
 
 function FileRow() {
-  if (savedName.value === null) {
+  // A lesson is written in the author's editor; the page follows it.
+  if (savedName.value === null || isLesson(savedName.value)) {
     return null;
   }
   const isSaved = savedText.value === text.value;

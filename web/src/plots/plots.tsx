@@ -1,6 +1,7 @@
 // All plots of a run, on one axis of time.
 
-import { signal, useComputed, useSignalEffect } from "@preact/signals";
+import { computed, signal, useSignal, useSignalEffect } from "@preact/signals";
+import type { Ref } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { pinned, range, result, wholeRange, zoom } from "../model/state";
@@ -17,23 +18,22 @@ const chosenFlow = signal<string | null>(null);
 /** Most flows and directions that are shown at first. */
 const MOST_SHOWN = 6;
 
-export function Plots() {
-  const host = useRef<HTMLDivElement>(null);
+const owners = computed(() => ownersOf(result.value?.series ?? []));
+const all = computed(() => [...owners.value.flows, ...owners.value.directions]);
+const shown = computed(() => {
+  const { flows, directions } = owners.value;
+  const first = [...flows.slice(0, MOST_SHOWN), ...directions.slice(0, MOST_SHOWN)];
+  return new Set(first.filter((name) => !hidden.value.has(name)));
+});
+const flow = computed(() => {
+  const { flows } = owners.value;
+  return chosenFlow.value !== null && flows.includes(chosenFlow.value) ? chosenFlow.value : (flows[0] ?? null);
+});
+
+/** Returns an element's width, and a reference to give it. */
+function useWidth(): [Ref<HTMLElement>, number] {
+  const host = useRef<HTMLElement>(null);
   const [width, setWidth] = useState(0);
-  const [plots, setPlots] = useState<PlotData[]>([]);
-
-  const owners = useComputed(() => ownersOf(result.value?.series ?? []));
-  const all = useComputed(() => [...owners.value.flows, ...owners.value.directions]);
-  const shown = useComputed(() => {
-    const { flows, directions } = owners.value;
-    const first = [...flows.slice(0, MOST_SHOWN), ...directions.slice(0, MOST_SHOWN)];
-    return new Set(first.filter((name) => !hidden.value.has(name)));
-  });
-  const flow = useComputed(() => {
-    const { flows } = owners.value;
-    return chosenFlow.value !== null && flows.includes(chosenFlow.value) ? chosenFlow.value : (flows[0] ?? null);
-  });
-
   useEffect(() => {
     if (host.current === null) {
       return undefined;
@@ -42,21 +42,29 @@ export function Plots() {
     observer.observe(host.current);
     return () => observer.disconnect();
   }, []);
+  return [host, width];
+}
 
+/** Returns the panels of the present run at a width in pixels: all, or those that are named. */
+function usePlots(width: number, named: readonly string[] | null): PlotData[] {
+  const [plots, setPlots] = useState<PlotData[]>([]);
   const wanted = useRef(0);
+  const size = useSignal(width);
+  size.value = width;
   useSignalEffect(() => {
     const run = result.value;
     const other = pinned.value;
     const [from, until] = range.value;
     const [names, one] = [shown.value, flow.value];
-    if (run === null || width < 50) {
+    if (run === null || size.value < 50) {
       return;
     }
     wanted.current += 1;
     const mine = wanted.current;
     const limits = limitsOf(run.series, one);
-    const columns = Math.max(50, width - 80);
-    const loads = panelsOf(run.series, names, one).map((panel) =>
+    const columns = Math.max(50, size.value - 80);
+    const panels = panelsOf(run.series, names, one).filter(({ id }) => named === null || named.includes(id));
+    const loads = panels.map((panel) =>
       load(panel, run, other, [from, until], columns, panel.id === "window" || panel.id === "sequence" ? limits : null),
     );
     Promise.all(loads).then(
@@ -69,11 +77,25 @@ export function Plots() {
       () => undefined,
     );
   });
-  // The effect reads `width`, which is not a signal.
-  useEffect(() => {
-    hidden.value = new Set(hidden.peek());
-  }, [width]);
+  return plots;
+}
 
+/** The panels that are named, below each other. */
+export function PlotsOf({ panels }: { panels: readonly string[] }) {
+  const [host, width] = useWidth();
+  const plots = usePlots(width, panels);
+  return (
+    <div ref={host as Ref<HTMLDivElement>}>
+      {plots.map((plotted) => (
+        <Plot key={plotted.panel.id} plotted={plotted} width={width} />
+      ))}
+    </div>
+  );
+}
+
+export function Plots() {
+  const [host, width] = useWidth();
+  const plots = usePlots(width, null);
   const isZoomed = zoom.value !== null;
   const columns = width > 760 ? 2 : 1;
   const each = Math.floor((width - (columns - 1) * 12) / columns);

@@ -29,7 +29,7 @@ impl LinkTable<'_> {
     pub(crate) fn changes(
         &self,
         way: Way,
-        files: &Files,
+        files: &Files<'_>,
         framed: &PacketConstraints,
     ) -> Result<(Option<Changes>, Option<Acm>), Fault> {
         let mut changes = Changes::default();
@@ -218,7 +218,7 @@ impl LinkTable<'_> {
     fn traces(
         &self,
         way: Way,
-        files: &Files,
+        files: &Files<'_>,
         changes: &mut Changes,
         attenuation: &mut Option<(Profile<f64>, Vec<Segment>)>,
     ) -> Result<bool, Fault> {

@@ -35,7 +35,7 @@ use crate::traces::files::Files;
 pub(crate) struct LinkContext<'a> {
     pub(crate) classes: &'a [PacketClass],
     pub(crate) carriers: &'a [Carrier],
-    pub(crate) files: &'a Files,
+    pub(crate) files: &'a Files<'a>,
     pub(crate) duration: Span,
 }
 

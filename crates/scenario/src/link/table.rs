@@ -22,7 +22,7 @@ pub(crate) struct LinkTable<'a> {
     pub(crate) link: &'a LinkFile,
     pub(crate) classes: &'a [PacketClass],
     pub(crate) carriers: &'a [Carrier],
-    pub(crate) files: &'a Files,
+    pub(crate) files: &'a Files<'a>,
     pub(crate) duration: Span,
 }
 

@@ -29,7 +29,7 @@ use crate::traces::files::Files;
 pub(crate) fn resolve(
     file: &ScenarioFile,
     custom: &CustomControls,
-    files: &Files,
+    files: &Files<'_>,
 ) -> Result<Scenario, Fault> {
     let duration = file.duration.0;
     if duration == Span::ZERO {

@@ -11,10 +11,13 @@ use crate::traces::formats::parse;
 use crate::traces::parquet;
 use crate::traces::trace::{Reading, Trace, TraceError};
 
+/// Returns the contents of the file at a path, or one line that tells why it has none.
+pub type FileReader<'a> = dyn Fn(&Path) -> Result<Vec<u8>, String> + 'a;
+
 /// The trace files of a scenario.
-#[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct Files<'a> {
     folder: PathBuf,
+    reader: &'a FileReader<'a>,
     read: RefCell<Read>,
 }
 
@@ -32,12 +35,13 @@ struct CachedTrace {
     trace: Trace,
 }
 
-impl Files {
+impl<'a> Files<'a> {
     /// Creates a reader whose paths are relative to the folder of the scenario file.
-    pub(crate) fn for_scenario(scenario_file: &str) -> Self {
+    pub(crate) fn for_scenario(scenario_file: &str, reader: &'a FileReader<'a>) -> Self {
         let folder = Path::new(scenario_file).parent().unwrap_or(Path::new(""));
         Self {
             folder: folder.to_owned(),
+            reader,
             read: RefCell::default(),
         }
     }
@@ -55,7 +59,7 @@ impl Files {
             return Ok(known.trace.clone());
         }
         let wrong = |wrong| (path.display().to_string(), wrong);
-        let content = bytes_of(&path).map_err(|message| wrong(TraceError::file(message)))?;
+        let content = (self.reader)(&path).map_err(|message| wrong(TraceError::file(message)))?;
         read.bytes += content.len() as u64;
         if read.bytes > MAX_TRACES_BYTES {
             let message = "expected at most 256 MiB of trace files in all";
@@ -76,7 +80,8 @@ impl Files {
     }
 }
 
-fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+/// Reads a file from disk.
+pub(crate) fn from_disk(path: &Path) -> Result<Vec<u8>, String> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         _ => format!("cannot be read: {error}"),

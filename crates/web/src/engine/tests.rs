@@ -168,3 +168,39 @@ proptest! {
         ask(&mut engine, json!({ "do": "packets", "run": run, "from_s": until, "most": columns }));
     }
 }
+
+#[test]
+fn trace_files_are_those_that_the_page_provides() {
+    let mut engine = Engine::default();
+    let text = TEXT.replace(
+        "rate = \"2 Mbit/s\"",
+        "traces = [{ file = \"traces/rate.csv\" }]",
+    );
+    let check = json!({ "do": "check", "source": { "text": text } });
+    let refusal = ask(&mut engine, check.clone());
+    assert_eq!(refusal["refusal"]["key"], "links.satellite.traces.file");
+    assert_eq!(
+        refusal["refusal"]["message"],
+        "traces/rate.csv: no such file: choose it, or drop it on the page"
+    );
+
+    let wrong = engine.provide(
+        "rate.csv".to_owned(),
+        b"time (s), rate (Mbit/s)\n0,x\n".to_vec(),
+    );
+    assert_eq!(wrong, r#"{"files":1}"#);
+    let refusal = ask(&mut engine, check.clone());
+    let message = refusal["refusal"]["message"].as_str().expect("refused");
+    assert!(message.starts_with("traces/rate.csv:2: "), "{message}");
+
+    engine.provide(
+        "rate.csv".to_owned(),
+        b"time (s), rate (Mbit/s)\n0,2\n5,1\n".to_vec(),
+    );
+    assert_eq!(ask(&mut engine, check)["counts"]["links"], 1);
+    let start = json!({ "do": "start", "source": { "text": text } });
+    assert!(ask(&mut engine, start)["run"].is_u64());
+
+    let refused = engine.provide("long.csv".to_owned(), vec![0; MOST_FILE_BYTES + 1]);
+    assert_eq!(refused, r#"{"error":"more than 128 MiB of trace files"}"#);
+}
