@@ -4,7 +4,8 @@
 * Notebooks become pages, with their outputs.
 * Other files that a page links to are copied to `source/`, as text, so that every link works from
   disk.
-* A scenario in a page has a link that opens it in the workbench, if the workbench is built.
+* A scenario in a page has a link that opens it in the workbench, if the workbench is built;
+  workbench.js adds a button that runs it in place.
 * Pages of a folder follow its README in the navigation, unless SUMMARY.md names them.
 """
 
@@ -25,7 +26,7 @@ DOCS = PurePosixPath("docs")
 SUMMARY = DOCS / "SUMMARY.md"
 GLOSSARY = DOCS / "glossary.md"
 # Settings of mdBook. They are no pages.
-SETTINGS = ("book.toml", "site.css")
+SETTINGS = ("book.toml", "site.css", "workbench.js")
 
 FENCE = re.compile(r"^(`{3,}|~{3,})")
 CODE = re.compile(r"(`+)(?:.|\n)*?\1")
@@ -38,6 +39,8 @@ BRACE = re.compile(r"^(#+ .*)\}$", re.MULTILINE)
 # The workbench: its built page, and its place in the site.
 WORKBENCH = ROOT / "web" / "dist"
 WORKBENCH_PLACE = PurePosixPath("workbench")
+# The page of a lesson that comes with the workbench.
+TOUR = PurePosixPath("tour.md")
 SCENARIO = re.compile(r"^```toml\n(?P<text>(?:(?!```).*\n)*?)```\n", re.MULTILINE)
 IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
 
@@ -96,7 +99,12 @@ def with_workbench(text: str, place: PurePosixPath) -> str:
         page = os.path.relpath(WORKBENCH_PLACE / "index.html", place.parent)
         return f"{match[0]}\n[Open in the workbench]({page}{fragment(scenario)})\n"
 
-    return SCENARIO.sub(linked, text)
+    text = SCENARIO.sub(linked, text)
+    if place == TOUR:
+        page = os.path.relpath(WORKBENCH_PLACE / "index.html", place.parent)
+        title, _, rest = text.partition("\n")
+        return f"{title}\n\n[Take the tour in the workbench]({page}#e=tour)\n{rest}"
+    return text
 
 
 def fragment(scenario: str) -> str:

@@ -66,7 +66,10 @@ function pages(): Plugin {
       const style = readFileSync(resolve(out, "app.css"), "utf8");
       const withPolicy = (page: string, scripts: string) => page.replace('<meta charset="utf-8" />', `<meta charset="utf-8" />\n    ${meta(policy(scripts))}`);
       writeFileSync(resolve(out, "engine.wasm"), module);
-      writeFileSync(resolve(out, "index.html"), withPolicy(html, "'self'"));
+      // The simulator is loaded while the script is.
+      const preload = '<link rel="preload" href="engine.wasm" as="fetch" crossorigin />';
+      const online = html.replace(/\s*<script type="module"/, (script) => `\n    ${preload}${script}`);
+      writeFileSync(resolve(out, "index.html"), withPolicy(online, "'self'"));
       const offline = html
         .replace(/\s*<script type="module"[^>]*><\/script>/, "")
         .replace(/\s*<link rel="stylesheet"[^>]*>/, "")

@@ -9,16 +9,16 @@ import { LessonText } from "./lesson/lesson";
 import { lesson } from "./lesson/state";
 import { examples, FIRST } from "./model/examples";
 import { isLesson, openDocument, openFiles } from "./model/open";
-import { copyLink, saveOffline, saveToml } from "./model/save";
+import { addressOf, copyLink, saveOffline, saveToml } from "./model/save";
 import { checked, fileName, notice, pin, pinned, refusal, result, run, status, stopRun, text, unpin } from "./model/state";
 import { Inspector } from "./panels/inspector";
 import { Packets } from "./panels/packets";
-import { Results } from "./panels/results";
+import { Headline, Results, Table } from "./panels/results";
 import { Seeds } from "./panels/seeds";
 import { Server } from "./panels/server";
 import { Sweep } from "./panels/sweep";
 import { hasServer, NO_FILE } from "./model/server";
-import { Plots } from "./plots/plots";
+import { Plots, PlotsOf } from "./plots/plots";
 
 function open(name: string): void {
   const example = examples.find((one) => one.name === name);
@@ -210,5 +210,31 @@ export function App() {
         </div>
       </main>
     </>
+  );
+}
+
+/** The page within another one: a scenario's sliders and results, without its text. */
+export function Embedded() {
+  const openWhole = async (event: MouseEvent) => {
+    const link = event.currentTarget as HTMLAnchorElement;
+    event.preventDefault();
+    window.open(await addressOf(), link.target);
+  };
+  return (
+    <main class="embedded">
+      <Messages />
+      <Diagram />
+      <p class="headline">
+        <Headline />
+      </p>
+      <PlotsOf panels={["goodput"]} />
+      <Inspector />
+      <Table of="flows" />
+      <p>
+        <a href={location.pathname} target="_blank" rel="noopener" onClick={(event) => void openWhole(event)}>
+          Open in the workbench
+        </a>
+      </p>
+    </main>
   );
 }

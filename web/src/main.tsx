@@ -3,14 +3,39 @@
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
+import { effect } from "@preact/signals";
 import { render } from "preact";
 
-import { App } from "./app";
+import { App, Embedded } from "./app";
+import type { Link } from "./engine/protocol";
 import { examples, FIRST } from "./model/examples";
 import { acceptDrops, openDocument } from "./model/open";
 import { fromFragment, type Document } from "./model/save";
 import { hasServer, openFile, provideTraces } from "./model/server";
-import { loadSchema, messageOf, notice, watchText } from "./model/state";
+import { checked, loadSchema, messageOf, notice, select, startWorkers, watchText } from "./model/state";
+
+/** Whether the page is a part of another one. */
+const isEmbedded = new URLSearchParams(location.search).get("view") === "embed";
+
+/** Tells the page around this one its height, and selects a link, so that there are sliders. */
+function reportHeight(): void {
+  const observer = new ResizeObserver(() => {
+    parent.postMessage({ bentpipeHeight: document.body.scrollHeight + 4 }, "*");
+  });
+  observer.observe(document.body);
+  const dispose = effect(() => {
+    const link = slowestLink(checked.value?.network?.links ?? []);
+    if (link !== null) {
+      select({ kind: "link", name: link });
+      queueMicrotask(() => dispose());
+    }
+  });
+}
+
+function slowestLink(links: readonly Link[]): string | null {
+  const rate = (link: Link) => Math.min(link.forward?.rate_bps ?? Infinity, link.return?.rate_bps ?? Infinity);
+  return links.toSorted((one, other) => rate(one) - rate(other))[0]?.name ?? null;
+}
 
 async function first(): Promise<Document> {
   const shared = await fromFragment(location.hash);
@@ -27,11 +52,15 @@ async function first(): Promise<Document> {
 }
 
 async function start(): Promise<void> {
+  startWorkers();
   const opened = await first();
   openDocument(opened.name, opened.text);
   const root = document.getElementById("app");
   if (root) {
-    render(<App />, root);
+    render(isEmbedded ? <Embedded /> : <App />, root);
+  }
+  if (isEmbedded) {
+    reportHeight();
   }
   if (hasServer && location.hash === "") {
     await openFile();

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 
-import { launch, serve } from "./serve.mjs";
+import { DIST, launch, serve } from "./serve.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PATIENCE = { timeout: 60_000 };
@@ -422,6 +422,65 @@ test("a trace file is asked for by name, and used once it is given", async (t) =
   await page.getByText("Median and range over 20 seeds").click();
   await page.getByRole("button", { name: "Run 20 seeds" }).click();
   await page.locator(".seeds tbody tr", { hasText: "1." }).first().waitFor({ timeout: 120_000 });
+});
+
+test("a page of the documentation runs a scenario in place", async (t) => {
+  const whole = await open(t, { fragment: "#e=hystart" });
+  await finished(whole);
+  await whole.getByRole("button", { name: "Share link" }).click();
+  await whole.waitForFunction(() => location.hash.startsWith("#s="));
+  const script = readFileSync(join(import.meta.dirname, "..", "..", "docs", "workbench.js"), "utf8");
+  const context = await browser.newContext({ viewport: { width: 900, height: 900 } });
+  t.after(() => context.close());
+  await context.route(`${server.url}docs/page.html`, (route) =>
+    route.fulfill({
+      contentType: "text/html",
+      body: `<main><p><a href="../workbench/index.html${new URL(whole.url()).hash}">Open in the workbench</a></p></main><script>${script}</script>`,
+    }),
+  );
+  await context.route(`${server.url}workbench/**`, (route) => route.fulfill({ path: join(DIST, new URL(route.request().url()).pathname.replace("/workbench/", "")) }));
+  const page = await context.newPage();
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.goto(`${server.url}docs/page.html`);
+  const button = page.getByRole("button", { name: "Run" });
+  assert.equal(asked.length, 1, "nothing is loaded before the click");
+  await button.click();
+  const frame = page.frameLocator("iframe");
+  await frame.locator(".plot canvas").first().waitFor(PATIENCE);
+  const before = await frame.locator(".headline").innerText();
+  await frame.getByRole("slider", { name: "Rate, forward" }).fill("150");
+  await frame.locator(".headline", { hasNotText: before.split(" over")[0] }).waitFor(PATIENCE);
+  assert.ok((await page.locator("iframe").boundingBox()).height > 650, "the frame has the height of its content");
+  const [opened] = await Promise.all([context.waitForEvent("page"), frame.getByRole("link", { name: "Open in the workbench" }).click()]);
+  await finished(opened);
+  assert.ok(!(await textOf(opened)).includes('rate = "20 Mbit/s"'), "the slider's value is kept");
+  await page.getByRole("button", { name: "Close" }).click();
+  assert.equal(await page.locator("iframe").count(), 0);
+});
+
+test("a worker that ends is replaced", async (t) => {
+  const page = await open(t, { fragment: "#e=hystart" });
+  await finished(page);
+  // The browser ends a worker as it does for lack of memory: without an answer.
+  await page.evaluate(() => {
+    const terminate = Worker.prototype.terminate;
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (...message) {
+      if (message[0]?.kind === "run") {
+        Worker.prototype.postMessage = post;
+        terminate.call(this);
+        this.onerror(new ErrorEvent("error", { message: "the worker has ended" }));
+        return;
+      }
+      post.apply(this, message);
+    };
+  });
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.locator(".messages .error", { hasText: "the worker has ended" }).waitFor(PATIENCE);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await finished(page);
+  assert.match(await headline(page), /over 1 flow/);
 });
 
 test("two tabs do not disturb each other", async (t) => {

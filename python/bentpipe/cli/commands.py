@@ -403,7 +403,6 @@ COMMANDS: Final = {
         (
             "serve ship.toml",
             "serve ship.toml --port 8000",
-            "serve lesson.md",
         ),
     ),
     "new": Command(

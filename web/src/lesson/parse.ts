@@ -7,7 +7,7 @@ import { Marked, type Token, type Tokens } from "marked";
 
 import { worthOf } from "../model/quantity";
 
-/** What a binding shows. */
+/** A value, control or picture that a text refers to. */
 export type Binding =
   | { kind: "value"; of: "result" | "first" | "scenario"; path: string[] }
   | { kind: "slider"; key: string[]; range: { low: number; high: number } | null }

@@ -29,7 +29,7 @@ export const controls = computed<ReadonlyMap<string, Control>>(() => {
 /** Whether `controls` and the result are those of the step, not of the one before. */
 const isCurrent = computed(() => checkedText.value === text.value && schema.value !== null);
 
-/** What the step binds that the network or its run does not have. */
+/** Bindings of the step to values that its network or its run does not have. */
 const unbound = computed<Problem[]>(() => {
   if (!isCurrent.value || step.value === null || result.value?.text !== text.value) {
     return [];

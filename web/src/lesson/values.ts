@@ -56,7 +56,7 @@ function written(key: string, value: unknown): string | null {
 export function resultAt(summary: Summary, path: readonly string[]): string | null {
   let [group, last, value]: [string, string, unknown] = ["", "", summary];
   for (let at = 0; at < path.length; ) {
-    // What limited a flow longest: derived from the seconds of each limit.
+    // The limit that held longest is derived from the seconds of each limit.
     if (path[at] === "limited_by" && at === path.length - 1 && path[0] === "flows" && at > 1) {
       return longestLimit(value as FlowSummary);
     }

@@ -181,13 +181,20 @@ export async function fromFragment(fragment: string): Promise<Document | null> {
   }
 }
 
-export async function copyLink(): Promise<void> {
+/** Returns the address of the page with what it shows. */
+export async function addressOf(): Promise<string> {
   const url = new URL(location.href);
   const shown = present();
+  url.search = "";
   url.hash = await toFragment(shown.text, lesson.value === null ? SCENARIO : LESSON);
+  return url.href;
+}
+
+export async function copyLink(): Promise<void> {
+  const url = await addressOf();
   history.replaceState(null, "", url);
   try {
-    await navigator.clipboard.writeText(url.href);
+    await navigator.clipboard.writeText(url);
     notice.value = "The link is copied.";
   } catch {
     notice.value = "The link is in the address bar.";

@@ -94,6 +94,12 @@ function runner(): EngineClient {
   return running;
 }
 
+/** Starts the workers, so that they are ready when there is a text. */
+export function startWorkers(): void {
+  runner();
+  editor();
+}
+
 export async function loadSchema(): Promise<void> {
   const reply = await editor().ask({ do: "schema" });
   schema.value = new Schema(reply["scenario"] as SchemaNode);
@@ -113,6 +119,9 @@ export async function changed(): Promise<void> {
   const mine = version;
   const now = text.value;
   const source = { text: now, name: fileName.value };
+  // The first run does not wait for the check: it refuses what is wrong by itself.
+  const isFirst = result.value === null && status.value.kind === "idle";
+  const running = isFirst ? run() : null;
   const [reply, lines] = await Promise.all([
     editor().ask({ do: "check", source }),
     editor().ask({ do: "lines", text: now }),
@@ -128,8 +137,9 @@ export async function changed(): Promise<void> {
       checkedText.value = now;
     }
   });
+  await running;
   const last = result.value;
-  if (refusal.value === null && (last === null || last.wallS < AUTOMATIC_S)) {
+  if (running === null && refusal.value === null && (last === null || last.wallS < AUTOMATIC_S)) {
     await run();
   }
 }
@@ -262,6 +272,7 @@ export function messageOf(error: unknown): string {
 /** Calls `changed` some time after each change of the text. */
 export function watchText(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let wait = 0;
   return effect(() => {
     void text.value;
     clearTimeout(timer);
@@ -269,6 +280,7 @@ export function watchText(): () => void {
       changed().catch((error: unknown) => {
         notice.value = messageOf(error);
       });
-    }, 60);
+    }, wait);
+    wait = 60;
   });
 }

@@ -31,9 +31,9 @@ function ofDirection(link: string, way: "forward" | "return", direction: Directi
   }
   const { limit_packets: packets, limit_bytes: bytes } = direction.queue;
   if (packets !== null) {
-    add("Queue", ["queue", "limit"], "packets", packets, 1, 10_000);
+    add("Queue limit", ["queue", "limit"], "packets", packets, 1, 10_000);
   } else if (bytes !== null) {
-    add("Queue", ["queue", "limit"], "size", bytes, 1e3, 1e8);
+    add("Queue limit", ["queue", "limit"], "size", bytes, 1e3, 1e8);
   }
   add("Packet loss", ["errors", "packet_loss_rate"], "share", direction.errors.packet_loss_rate, 1e-6, 0.3);
   return controls;

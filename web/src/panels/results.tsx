@@ -114,19 +114,27 @@ export function Table({ of }: { of: "flows" | "links" }) {
   );
 }
 
-export function Results() {
+/** All flows in one line. */
+export function Headline() {
   const run = result.value;
-  if (run === null) {
+  const other = pinnedSummary();
+  return run === null ? null : (
+    <>
+      {headline(run.summary)}
+      {other && <span class="was"> (pinned: {headline(other)})</span>}
+      <span class="faint"> · {show.count(run.summary.packet_hops)} packet-hops in {show.time(run.wallS)}</span>
+    </>
+  );
+}
+
+export function Results() {
+  if (result.value === null) {
     return null;
   }
-  const other = pinnedSummary();
-  const { summary } = run;
   return (
     <section class="results" aria-label="Results">
       <p class="headline" aria-live="polite">
-        {headline(summary)}
-        {other && <span class="was"> (pinned: {headline(other)})</span>}
-        <span class="faint"> · {show.count(summary.packet_hops)} packet-hops in {show.time(run.wallS)}</span>
+        <Headline />
       </p>
       <Table of="flows" />
       <Table of="links" />
