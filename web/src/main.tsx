@@ -1,5 +1,7 @@
 // Starts the page: with the scenario or lesson of the link, of the file, or the first example.
 
+import "./engine/early";
+
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
@@ -12,7 +14,7 @@ import { examples, FIRST } from "./model/examples";
 import { acceptDrops, openDocument } from "./model/open";
 import { fromFragment, type Document } from "./model/save";
 import { hasServer, openFile, provideTraces } from "./model/server";
-import { checked, loadSchema, messageOf, notice, select, startWorkers, watchText } from "./model/state";
+import { checked, loadSchema, messageOf, notice, select, watchText } from "./model/state";
 
 /** Whether the page is a part of another one. */
 const isEmbedded = new URLSearchParams(location.search).get("view") === "embed";
@@ -52,9 +54,12 @@ async function first(): Promise<Document> {
 }
 
 async function start(): Promise<void> {
-  startWorkers();
   const opened = await first();
   openDocument(opened.name, opened.text);
+  const hasFile = hasServer && location.hash === "";
+  if (!hasFile) {
+    watchText();
+  }
   const root = document.getElementById("app");
   if (root) {
     render(isEmbedded ? <Embedded /> : <App />, root);
@@ -62,14 +67,14 @@ async function start(): Promise<void> {
   if (isEmbedded) {
     reportHeight();
   }
-  if (hasServer && location.hash === "") {
+  if (hasFile) {
     await openFile();
+    watchText();
   }
   if (hasServer) {
     provideTraces();
   }
   acceptDrops();
-  watchText();
   await loadSchema();
 }
 

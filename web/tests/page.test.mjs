@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 
+import { MANY_FLOWS, MANY_PACKETS, openScenario, redraw } from "./large_runs.mjs";
 import { DIST, launch, serve } from "./serve.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -457,6 +458,19 @@ test("a page of the documentation runs a scenario in place", async (t) => {
   assert.ok(!(await textOf(opened)).includes('rate = "20 Mbit/s"'), "the slider's value is kept");
   await page.getByRole("button", { name: "Close" }).click();
   assert.equal(await page.locator("iframe").count(), 0);
+});
+
+test("a thousand flows and a million packets leave the page usable", async (t) => {
+  const page = await open(t);
+  await finished(page);
+  for (const [name, text, flows] of [["flows", MANY_FLOWS, /over 1000 flows/], ["packets", MANY_PACKETS, /over 1 flow/]]) {
+    await openScenario(page, name, text);
+    assert.match(await headline(page), flows);
+    const before = await page.locator(".plot canvas").first().evaluate((canvas) => canvas.toDataURL());
+    await redraw(page);
+    assert.notEqual(await page.locator(".plot canvas").first().evaluate((canvas) => canvas.toDataURL()), before);
+    assert.ok((await page.locator("tbody tr").count()) < 1_000, "tables show a part of long lists");
+  }
 });
 
 test("a worker that ends is replaced", async (t) => {

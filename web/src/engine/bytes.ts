@@ -1,6 +1,7 @@
 // The WebAssembly module: beside the page, or within it in the offline file.
 
 const ELEMENT = "engine-wasm";
+const FILE = "engine.wasm";
 let compiled: Promise<WebAssembly.Module> | null = null;
 
 async function compile(): Promise<WebAssembly.Module> {
@@ -10,14 +11,17 @@ async function compile(): Promise<WebAssembly.Module> {
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     return WebAssembly.compile(await new Response(stream).arrayBuffer());
   }
-  const response = await fetch("engine.wasm");
-  if (!response.ok) {
-    throw new Error(`engine.wasm: ${response.status} ${response.statusText}`);
+  try {
+    // The response is compiled while it arrives, even if this thread is busy.
+    return await WebAssembly.compileStreaming(fetch(FILE));
+  } catch {
+    // A server may not know the type of the file, which streaming needs.
+    const response = await fetch(FILE);
+    if (!response.ok) {
+      throw new Error(`${FILE}: ${response.status} ${response.statusText}`);
+    }
+    return WebAssembly.compile(await response.arrayBuffer());
   }
-  // A server may not know the type of the file, which streaming needs.
-  return response.headers.get("content-type") === "application/wasm"
-    ? WebAssembly.compileStreaming(response)
-    : WebAssembly.compile(await response.arrayBuffer());
 }
 
 /** Returns the module, which all workers share; it is compiled once. */

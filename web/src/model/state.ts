@@ -1,8 +1,9 @@
 // The state of the workbench: the text, the network it describes, and its runs.
 
-import { batch, computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 
-import { EngineClient, RunFailure, type Finished } from "../engine/client";
+import { RunFailure, type EngineClient, type Finished } from "../engine/client";
+import { nextClient } from "../engine/early";
 import type { Checked, Refusal, Source } from "../engine/protocol";
 import { Schema, type SchemaNode } from "./schema";
 
@@ -66,7 +67,7 @@ let running: EngineClient | null = null;
 
 function editor(): EngineClient {
   if (editing === null) {
-    editing = new EngineClient();
+    editing = nextClient();
     editing.onBroken = () => {
       editing = null;
     };
@@ -76,7 +77,7 @@ function editor(): EngineClient {
 
 function runner(): EngineClient {
   if (running === null) {
-    const client = new EngineClient();
+    const client = nextClient();
     client.onBroken = (message) => {
       running = null;
       batch(() => {
@@ -92,12 +93,6 @@ function runner(): EngineClient {
     running = client;
   }
   return running;
-}
-
-/** Starts the workers, so that they are ready when there is a text. */
-export function startWorkers(): void {
-  runner();
-  editor();
 }
 
 export async function loadSchema(): Promise<void> {
@@ -269,18 +264,22 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Calls `changed` some time after each change of the text. */
+/** Calls `changed` at once, and some time after each change of the text. */
 export function watchText(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let wait = 0;
+  const check = () => {
+    changed().catch((error: unknown) => {
+      notice.value = messageOf(error);
+    });
+  };
+  untracked(check);
+  let isFirst = true;
   return effect(() => {
     void text.value;
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      changed().catch((error: unknown) => {
-        notice.value = messageOf(error);
-      });
-    }, wait);
-    wait = 60;
+    if (!isFirst) {
+      timer = setTimeout(check, 60);
+    }
+    isFirst = false;
   });
 }
