@@ -132,10 +132,10 @@ class Console(Protocol):
         """Write a line to standard error."""
 
     def handle_signals(self) -> None:
-        """Have `is_stopped` report signals from now on."""
+        """Have `take_request` report signals from now on."""
 
-    def is_stopped(self) -> bool:
-        """Return whether a signal has arrived."""
+    def take_request(self) -> str | None:
+        """Return what the oldest signal that was not taken yet requests: `reload` or `end`."""
 
 def gateway(words: list[str], console: Console) -> int:
     """Run `bentpipe-gateway` with these words, and return its exit status. Linux only."""

@@ -41,7 +41,7 @@ def boxes() -> Iterator[list[Box]]:
 def test_payload_is_intact_and_signals_end_it(boxes: list[Box], tmp_path: Path) -> None:
     server, hub, client = boxes
     listen(server)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT):
         with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB, command=PROGRAM) as running:
             assert len(gateway_state(hub)) == 18
             for address in SERVER:

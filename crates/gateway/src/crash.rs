@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use bentpipe_types::{
-    Agent, Ctx, DropReason, Gauge, Holdings, PacketRef, Port, Routes, Span, StreamCheck, Time,
+    Agent, Ctx, DropReason, Gauge, Holdings, Managed, PacketRef, Port, Routes, Span, StreamCheck,
+    Time,
 };
 
 /// An agent that loses its state in a crash.
@@ -128,5 +129,9 @@ impl<A: VolatileAgent> Agent for CrashingAgent<A> {
 
     fn is_quiet(&self) -> bool {
         self.agent.is_quiet()
+    }
+
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        self.agent.managed()
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use bentpipe_live::gateway::command::{self, CommandError, Console};
+use bentpipe_live::gateway::command::{self, CommandError, Console, Wake};
 use pyo3::prelude::*;
 
 use crate::engine::RunFailure;
@@ -15,7 +15,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The streams and signals of Python.
 struct PythonConsole {
-    /// Object with the methods `print`, `log`, `handle_signals` and `is_stopped`.
+    /// Object with the methods `print`, `log`, `handle_signals` and `take_request`.
     console: Py<PyAny>,
     /// Exception that ends the command.
     raised: Option<PyErr>,
@@ -51,14 +51,19 @@ impl Console for PythonConsole {
         self.call(|py, console| console.call_method0(py, "handle_signals").map(drop))
     }
 
-    fn wait(&mut self) -> io::Result<bool> {
+    fn wait(&mut self) -> io::Result<Wake> {
         sleep();
         if self.raised.is_some() {
             return Err(io::Error::other("Python raised an exception"));
         }
         self.call(|py, console| {
             py.check_signals()?;
-            console.call_method0(py, "is_stopped")?.extract(py)
+            let request: Option<String> = console.call_method0(py, "take_request")?.extract(py)?;
+            Ok(match request.as_deref() {
+                None => Wake::Nothing,
+                Some("reload") => Wake::Reload,
+                Some(_) => Wake::End,
+            })
         })
     }
 }

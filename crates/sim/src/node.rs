@@ -3,7 +3,7 @@
 use bentpipe_host::Host;
 use bentpipe_tcp::Ranges;
 use bentpipe_types::{
-    Address, Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time,
+    Address, Agent, Ctx, Gauge, Holdings, Managed, PacketRef, Port, Routes, StreamCheck, Time,
 };
 
 use crate::Router;
@@ -157,5 +157,9 @@ impl Agent for Node {
 
     fn is_quiet(&self) -> bool {
         self.agent().is_quiet()
+    }
+
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        self.agent_mut().managed()
     }
 }

@@ -2,8 +2,8 @@
 //! neighbours.
 
 use bentpipe_types::{
-    Agent, Ctx, DropReason, Gauge, Holdings, Outbox, PacketRef, Port, Processing, Processor,
-    StreamCheck, Time, WithProcessor,
+    Agent, Ctx, DropReason, Gauge, Holdings, Managed, Outbox, PacketRef, Port, Processing,
+    Processor, StreamCheck, Time, WithProcessor,
 };
 
 use crate::address_resolution::{ArpSettings, Neighbour};
@@ -177,5 +177,9 @@ impl<N: Agent> Agent for ProcessingAndArp<N> {
         self.node.is_quiet()
             && self.processor.as_ref().is_none_or(|all| all.packets() == 0)
             && (self.neighbours.iter().flatten()).all(|each| each.waiting() == 0)
+    }
+
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        self.node.managed()
     }
 }

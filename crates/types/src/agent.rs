@@ -1,6 +1,6 @@
 //! The node interface ([`Agent`]) and the context of its calls ([`Ctx`]).
 
-use crate::{PacketRef, PacketStore, Port, RandomStream, Routes, Time};
+use crate::{Managed, PacketRef, PacketStore, Port, RandomStream, Routes, Time};
 
 /// Reason why a node discarded a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -292,5 +292,10 @@ pub trait Agent {
     /// is in transit; TIME-WAIT and keep-alive timers do not extend a run.
     fn is_quiet(&self) -> bool {
         true
+    }
+
+    /// Returns the node's interface for an operator, if it has one.
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        None
     }
 }

@@ -6,6 +6,7 @@
 //!   [`FlowKey`] identifies flows with and without them.
 //! * [`Fragment`]: fragments of a packet.
 //! * [`Agent`] and [`Ctx`]: the interface of hosts, routers and middleboxes.
+//! * [`Managed`]: the interface for the operator of a running gateway.
 //! * [`Agenda`]: a priority queue of timed entries.
 //! * [`ByAddress`]: a map from node addresses.
 //! * [`filler`]: the bytes that a simulated stream stands for.
@@ -43,6 +44,7 @@ mod flags;
 mod histogram;
 mod icmp;
 mod ip;
+mod managed;
 mod packet;
 mod packet_ref;
 mod pool;
@@ -73,6 +75,7 @@ pub use distribution::Distribution;
 pub use flags::Flags;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use ip::{Ecn, IpVersion};
+pub use managed::{ConnectionReport, LegReport, Managed, RoundTripHistogram};
 pub use packet::{Packet, Resolution};
 pub use packet_ref::PacketRef;
 pub use pool::PoolFull;

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-import threading
+from collections import deque
 from collections.abc import Sequence
 from types import FrameType
 
@@ -34,11 +34,11 @@ def gateway(words: Sequence[str]) -> int:
 
 
 class _Console:
-    """Standard streams, and signals that end the command in order."""
+    """Standard streams, and signals that end the command or have it read its file again."""
 
     def __init__(self, handlers: contextlib.ExitStack) -> None:
         self._handlers = handlers
-        self._stopped = threading.Event()
+        self._requests: deque[str] = deque()
 
     def print(self, text: str) -> None:
         sys.stdout.write(text)
@@ -49,15 +49,24 @@ class _Console:
             print(line, file=sys.stderr, flush=True)
 
     def handle_signals(self) -> None:
-        """Have SIGINT, SIGTERM and SIGHUP stop it; under nohup, SIGHUP stays ignored."""
+        """Have SIGINT and SIGTERM end it and SIGHUP reload it; nohup has it ignore SIGHUP.
+
+        In a terminal, SIGHUP ends it, since the terminal sends that when it is closed.
+        """
         numbers = [signal.SIGTERM, signal.SIGINT]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             numbers.append(signal.SIGHUP)
-        self._handlers.enter_context(signals.handling(numbers, self._stop))
+        self._handlers.enter_context(signals.handling(numbers, self._note))
 
-    def is_stopped(self) -> bool:
-        return self._stopped.is_set()
+    def take_request(self) -> str | None:
+        """Return what the oldest signal that was not taken yet requests: `reload` or `end`."""
+        return self._requests.popleft() if self._requests else None
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
-        self._stopped.set()
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        reloads = number == signal.SIGHUP and not _has_terminal()
+        self._requests.append("reload" if reloads else "end")
+
+
+def _has_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()

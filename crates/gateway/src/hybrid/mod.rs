@@ -36,6 +36,7 @@ mod context;
 mod from_host;
 mod from_server;
 mod handshake;
+mod management;
 mod relay;
 mod segment_store;
 mod sending;
@@ -50,7 +51,7 @@ use std::sync::Arc;
 
 use bentpipe_tcp::Config;
 use bentpipe_types::{
-    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, IcmpError, PacketRef, Port,
+    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, IcmpError, Managed, PacketRef, Port,
     Processing, Processor, Routes, Time,
 };
 
@@ -127,6 +128,10 @@ pub struct Hybrid {
     last: Option<u32>,
     refusal_notice: RefusalNotice,
     processor: Option<Processor>,
+    /// Whether new connections are forwarded, because the gateway is about to end.
+    is_draining: bool,
+    /// Connections forwarded for that reason.
+    passed_draining: u64,
 }
 
 impl Hybrid {
@@ -142,6 +147,8 @@ impl Hybrid {
             totals: Totals::default(),
             last: None,
             refusal_notice: RefusalNotice::default(),
+            is_draining: false,
+            passed_draining: 0,
         }
     }
 
@@ -197,6 +204,10 @@ impl Hybrid {
         }
         // A SYN with an ACK belongs to a connection whose first SYN was missed.
         if !flags.has(Flags::SYN) || flags.has(Flags::ACK.with(Flags::RST)) {
+            return None;
+        }
+        if self.is_draining {
+            self.passed_draining += 1;
             return None;
         }
         let slot = self
@@ -488,6 +499,10 @@ impl Agent for Hybrid {
 
     fn is_quiet(&self) -> bool {
         self.totals.packets == 0 && self.totals.open == 0 && self.processing() == 0
+    }
+
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        Some(self)
     }
 }
 

@@ -4,7 +4,8 @@ use std::mem;
 
 use bentpipe_tcp::Payload;
 use bentpipe_types::{
-    Agent, Ctx, DropReason, Gauge, Holdings, PacketRef, Port, Processor, Routes, StreamCheck, Time,
+    Agent, Ctx, DropReason, Gauge, Holdings, Managed, PacketRef, Port, Processor, Routes,
+    StreamCheck, Time,
 };
 
 use super::Split;
@@ -13,7 +14,7 @@ use super::report::GAUGES;
 use crate::crash::VolatileAgent;
 use crate::refusal_notice::RefusalNotice;
 
-impl<P: Payload> VolatileAgent for Split<P> {
+impl<P: Payload + 'static> VolatileAgent for Split<P> {
     fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64 {
         let waiting = self.pairs.active().filter_map(|pair| pair.syn);
         let carried = self.multiplex.iter().flat_map(|all| all.connections());
@@ -37,7 +38,7 @@ impl<P: Payload> VolatileAgent for Split<P> {
     }
 }
 
-impl<P: Payload> Agent for Split<P> {
+impl<P: Payload + 'static> Agent for Split<P> {
     fn routes(&mut self, routes: Routes) {
         self.routes = routes;
     }
@@ -81,7 +82,7 @@ impl<P: Payload> Agent for Split<P> {
         if self.multiplex.is_some() {
             self.with_multiplex(cx, Multiplex::on_deadline);
         }
-        self.pairs.suspend_idle();
+        self.pairs.suspend_idle(&mut self.counters.round_trips);
     }
 
     /// Resets both sides of every connection. Bytes that one host got acknowledged and the other
@@ -160,5 +161,9 @@ impl<P: Payload> Agent for Split<P> {
         self.counters.open == 0
             && self.processing() == 0
             && self.multiplex.as_ref().is_none_or(|all| all.is_quiet())
+    }
+
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        Some(self)
     }
 }

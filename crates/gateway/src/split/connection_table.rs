@@ -8,8 +8,9 @@ use std::mem;
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, Payload};
-use bentpipe_types::{Port, Span, Time};
+use bentpipe_types::{Port, RoundTripHistogram, Span, Time};
 
+use super::counters::record_round_trips;
 use super::leg_totals::Sums;
 use super::split_connection::SplitConnection;
 use crate::slab::Slab;
@@ -29,6 +30,23 @@ pub(super) struct ConnectionTable<P> {
     /// Current time.
     pub(super) now: Time,
     scratch: Vec<u8>,
+}
+
+/// An active connection, or a copy of a suspended one.
+pub(super) enum SomeConnection<'a, P> {
+    Active(&'a SplitConnection<P>),
+    Suspended(Box<SplitConnection<P>>),
+}
+
+impl<P> std::ops::Deref for SomeConnection<'_, P> {
+    type Target = SplitConnection<P>;
+
+    fn deref(&self) -> &SplitConnection<P> {
+        match self {
+            Self::Active(pair) => pair,
+            Self::Suspended(pair) => pair,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -129,7 +147,7 @@ impl<P: Payload> ConnectionTable<P> {
     }
 
     /// Suspends the connections that are idle.
-    pub(super) fn suspend_idle(&mut self) {
+    pub(super) fn suspend_idle(&mut self, round_trips: &mut [RoundTripHistogram; 2]) {
         while let Some((at, index)) = self.idle_checks.front().copied()
             && at <= self.now
         {
@@ -141,6 +159,9 @@ impl<P: Payload> ConnectionTable<P> {
             {
                 let silent = self.now.since(pair.last_activity_at) >= self.idle_time;
                 *idle_check = self.now + self.idle_time;
+                if !silent {
+                    record_round_trips(round_trips, pair, self.facing);
+                }
                 if !silent || !self.suspend(index) {
                     self.idle_checks
                         .push_back((self.now + self.idle_time, index));
@@ -191,6 +212,16 @@ impl<P: Payload> ConnectionTable<P> {
         self.entries.iter().filter_map(|entry| match entry {
             Entry::Active { pair, .. } => Some(&**pair),
             Entry::Suspended { .. } => None,
+        })
+    }
+
+    /// Returns all connections. Suspended ones are copies, without their legs' settings.
+    pub(super) fn all(&self) -> impl Iterator<Item = SomeConnection<'_, P>> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Active { pair, .. } => Some(SomeConnection::Active(pair)),
+            Entry::Suspended { bytes, .. } => {
+                (postcard::from_bytes(bytes).ok()).map(SomeConnection::Suspended)
+            }
         })
     }
 

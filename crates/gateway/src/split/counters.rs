@@ -3,7 +3,7 @@
 use std::mem;
 
 use bentpipe_tcp::{Payload, Rings, Socket};
-use bentpipe_types::{Port, StreamCheck};
+use bentpipe_types::{Port, RoundTripHistogram, StreamCheck};
 
 use super::leg_totals::Sums;
 use super::split_connection::SplitConnection;
@@ -21,6 +21,8 @@ pub(super) struct Counters {
     pub(super) passed: u64,
     /// Connections forwarded for want of memory.
     pub(super) refused: u64,
+    /// Connections forwarded because the gateway is about to end.
+    pub(super) passed_draining: u64,
     /// Connections that the other host has refused.
     pub(super) refused_by_host: u64,
     /// Connections that the other host has not answered.
@@ -43,6 +45,9 @@ pub(super) struct Counters {
     pub(super) carried_reset: u64,
     /// ICMP errors about segments of legs.
     pub(super) icmp_errors: u64,
+    /// Round-trip times over the facing link and to the hosts, of each leg when it ends and, while
+    /// it is active, at each check for idleness.
+    pub(super) round_trips: [RoundTripHistogram; 2],
     pub(super) packets_split: u64,
     pub(super) packets_passed: u64,
     pub(super) packets_dropped: u64,
@@ -78,6 +83,7 @@ impl Counters {
 
     /// Adds a closed trunk to the totals of the past.
     pub(super) fn trunk_ended(&mut self, trunk: &Socket<Rings>) {
+        record_round_trip(&mut self.round_trips, trunk, true);
         self.closed_legs.add_leg(trunk, true, true);
     }
 
@@ -91,6 +97,7 @@ impl Counters {
         self.closed_legs.check.ranges += check.ranges;
         self.closed_legs.check.mismatches += check.mismatches;
         if let Some(leg) = leg {
+            record_round_trip(&mut self.round_trips, leg, false);
             self.closed_legs.add_leg(leg, false, true);
         }
     }
@@ -98,5 +105,28 @@ impl Counters {
     pub(super) fn removed<P: Payload>(&mut self, pair: &SplitConnection<P>, facing: Port) {
         debug_assert!(pair.has_ended, "it has windows");
         self.closed_legs.add(&Sums::of(pair, facing));
+    }
+}
+
+/// Adds the smoothed round-trip times of a connection's legs to the histograms.
+pub(super) fn record_round_trips<P: Payload>(
+    histograms: &mut [RoundTripHistogram; 2],
+    pair: &SplitConnection<P>,
+    facing: Port,
+) {
+    for (leg, port) in pair.legs.iter().zip(pair.ports) {
+        if let Some(leg) = leg {
+            record_round_trip(histograms, leg, port == facing);
+        }
+    }
+}
+
+fn record_round_trip<P: Payload>(
+    histograms: &mut [RoundTripHistogram; 2],
+    leg: &Socket<P>,
+    is_facing: bool,
+) {
+    if let Some(round_trip) = leg.connection().smoothed_rtt() {
+        histograms[usize::from(!is_facing)].record(round_trip);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bentpipe_tcp::{Config, Payload};
 use bentpipe_types::{Ctx, FlowKey, PacketRef, Port};
 
+use super::counters::record_round_trips;
 use super::multiplex::{GatewayContext, Multiplex, OpenRequest};
 use super::settings::LegType;
 use super::split_connection::{NextStep, OPENER, RESPONDER, ResponderOutcome, SplitConnection};
@@ -31,6 +32,12 @@ impl<P: Payload> Split<P> {
                 .except
                 .as_ref()
                 .is_some_and(|except| except.contains(&key));
+        if wanted && self.is_draining {
+            self.counters.passed_draining += 1;
+            self.remember_forwarded(key);
+            self.forward(syn, cx);
+            return;
+        }
         let towards = self
             .routes
             .port_towards(cx.packets.get(syn).destination.address);
@@ -220,6 +227,7 @@ impl<P: Payload> Split<P> {
             return;
         };
         pair.has_ended = true;
+        record_round_trips(&mut self.counters.round_trips, pair, facing);
         // TIME-WAIT lasts a minute and needs no buffers, for which `memory_budget` counts nothing.
         for leg in pair.legs.iter_mut().flatten() {
             leg.shrink();

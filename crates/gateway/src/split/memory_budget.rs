@@ -48,6 +48,11 @@ impl MemoryBudget {
         self.held_maximum = before.held_maximum;
     }
 
+    /// Changes the limit. Bytes promised already stay.
+    pub(super) fn set_total(&mut self, total: u64) {
+        self.total = total;
+    }
+
     /// Bytes left.
     #[inline]
     pub(super) fn available(&self) -> u64 {

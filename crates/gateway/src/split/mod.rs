@@ -20,6 +20,7 @@
 //! | `unmultiplexed` | connections outside the trunks, as multiplexing sees them |
 //! | `multiplex` | connections of many hosts over a few persistent ones between two gateways |
 //! | `ended_connections` | connections in TIME-WAIT, which make room when memory is short |
+//! | `management` | the interface for the operator of a running gateway |
 //! | `counters` | counters and gauges for results and probes |
 //!
 //! **Back-pressure.** Bytes that arrive in order at one leg are at once the next bytes to send at
@@ -37,6 +38,7 @@ mod ended_connections;
 mod leg_settings;
 mod leg_totals;
 mod lifecycle;
+mod management;
 mod memory_budget;
 mod multiplex;
 mod packet_dispatch;
@@ -91,6 +93,8 @@ pub struct Split<P = Ranges> {
     facing_legs: usize,
     multiplex: Option<Box<Multiplex<P>>>,
     counters: Counters,
+    /// Whether new connections are forwarded, because the gateway is about to end.
+    is_draining: bool,
 }
 
 impl<P: Payload> Split<P> {
@@ -119,6 +123,7 @@ impl<P: Payload> Split<P> {
             leg_settings: LegSettingsCache::default(),
             facing_legs: 0,
             counters: Counters::default(),
+            is_draining: false,
         }
     }
 

@@ -65,6 +65,8 @@ pub(super) struct SplitConnection<P> {
     syn_had_data: bool,
     /// The streams: `streams[leg]` arrives at that leg.
     pub(super) streams: [Stream; 2],
+    /// Time of the SYN.
+    pub(super) opened_at: Time,
     /// Time of the last packet.
     pub(super) last_activity_at: Time,
     /// Whether only TIME-WAIT is left.
@@ -180,6 +182,7 @@ impl<P: Payload> SplitConnection<P> {
             syn_data_to_skip: syn_text,
             syn_had_data: syn_text > 0,
             streams: [Stream::default(); 2],
+            opened_at: cx.now,
             last_activity_at: cx.now,
             has_ended: false,
             aborted: false,

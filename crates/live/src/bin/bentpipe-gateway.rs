@@ -6,7 +6,7 @@ mod process {
     use std::os::fd::AsFd;
     use std::process::ExitCode;
 
-    use bentpipe_live::gateway::command::{CommandError, Console, run};
+    use bentpipe_live::gateway::command::{CommandError, Console, Wake, run};
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use nix::sys::signal::{SigSet, Signal};
     use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -48,13 +48,17 @@ mod process {
             Ok(())
         }
 
-        fn wait(&mut self) -> io::Result<bool> {
+        fn wait(&mut self) -> io::Result<Wake> {
             let Some(signals) = &mut self.signals else {
-                return Ok(false);
+                return Ok(Wake::Nothing);
             };
             let mut waiting = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
             poll(&mut waiting, PollTimeout::from(WAIT_MS))?;
-            Ok(signals.read_signal()?.is_some())
+            Ok(match signals.read_signal()? {
+                None => Wake::Nothing,
+                Some(signal) if signal.ssi_signo == Signal::SIGHUP as u32 => Wake::Reload,
+                Some(_) => Wake::End,
+            })
         }
     }
 

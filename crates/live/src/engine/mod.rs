@@ -324,7 +324,7 @@ impl Engine {
         &mut self,
         clock: Clock,
         limit: Span,
-        mut done: impl FnMut(&mut Network, Time) -> bool,
+        mut done: impl FnMut(&mut Self, Time) -> bool,
     ) -> io::Result<bool> {
         let _priority = RealtimePriority::new(PriorityLevel::Network);
         let mut poller = self.poller()?;
@@ -336,7 +336,7 @@ impl Engine {
             let now = clock.now();
             if now >= next_check {
                 next_check = now + CHECK_INTERVAL;
-                if done(&mut self.network, now) {
+                if done(self, now) {
                     return Ok(true);
                 }
             }

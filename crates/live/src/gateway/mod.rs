@@ -5,15 +5,19 @@
 //! [`diversion`] sets up the policy routing for that. [`command`] is the command line.
 
 pub mod command;
+mod control;
+mod control_socket;
 mod device;
 mod diversion;
 mod interruption_detector;
 mod machine_checks;
+mod metrics;
+mod operator;
+mod reload;
+mod statistics;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bentpipe_scenario::{Addresses, Outside, RunOptions, Scenario, Side, Station, StationError};
 use bentpipe_types::{Span, Time};
@@ -23,13 +27,16 @@ use crate::emulate::refusal_counts;
 use crate::engine::OwnAddresses;
 use crate::netlink::forwarding::Interface;
 use crate::{Clock, Engine};
+use control::Drain;
 use device::DivertedDevice;
 use diversion::Diversion;
 use interruption_detector::{InterruptionDetector, time_suspended};
 
 pub use crate::emulate::EmulateError as GatewayError;
+pub use control::{Answer, Control, MAX_CONNECTIONS, Question};
 pub use diversion::{Leftovers, remove_leftovers};
 pub use machine_checks::obstacle;
+pub use statistics::{Histogram, Statistics, Totals};
 
 /// Time allowed to send what is queued when the process ends. A queue may hold seconds of data at
 /// the file's rate, and the user waits.
@@ -50,7 +57,7 @@ pub enum Part {
 }
 
 /// The task of a machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     /// The scenario.
     pub scenario: Scenario,
@@ -68,23 +75,6 @@ pub struct Request {
     pub source: String,
     /// Text of the file, to find the lines of its keys.
     pub text: String,
-}
-
-/// Controls and observes a running gateway from another thread.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Ends the run: everything is removed, and the counters are returned.
-    pub stop: AtomicBool,
-    /// Messages for the user, in order. The reader removes them.
-    pub lines: Mutex<Vec<String>>,
-}
-
-impl Control {
-    fn report(&self, line: String) {
-        if let Ok(mut lines) = self.lines.lock() {
-            lines.push(line);
-        }
-    }
 }
 
 /// A validated request.
@@ -114,11 +104,7 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     let interfaces = names.each_ref().map(of);
     let wanted = interfaces.each_ref().map(Vec::as_slice);
     let sides = diversion::interfaces(&wanted)?.map_err(GatewayError::Request)?;
-    let shortest = |side: &Vec<Interface>| side.iter().map(|one| one.mtu).min();
-    let mtus = sides
-        .each_ref()
-        .map(|side| shortest(side).unwrap_or(u32::MAX));
-    let station = station(request, &names, mtus)?;
+    let station = station(request, &names, smallest_mtus(&sides))?;
     let (network_is_hop, what) = match &request.part {
         Part::Gateway { name, .. } => (true, format!("gateway {name}")),
         Part::Link(name) => (false, format!("link {name}")),
@@ -140,6 +126,14 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
         what,
         notes,
     })
+}
+
+/// Returns the smallest MTU of each side.
+fn smallest_mtus(sides: &[Vec<Interface>; 2]) -> [u32; 2] {
+    let smallest = |side: &Vec<Interface>| side.iter().map(|one| one.mtu).min();
+    sides
+        .each_ref()
+        .map(|side| smallest(side).unwrap_or(u32::MAX))
 }
 
 /// Returns the requested part of the scenario, with the MTUs of its two sides.
@@ -223,6 +217,10 @@ impl Plan {
         lines
     }
 
+    fn mtus(&self) -> [u32; 2] {
+        smallest_mtus(&self.sides)
+    }
+
     /// Runs until stopped.
     ///
     /// # Errors
@@ -263,17 +261,17 @@ impl Plan {
                 None => line,
             });
         }
-        control.report("ready".to_owned());
+        control.report_ready();
         let limit = request.duration.unwrap_or(match request.part {
             // Twenty years, so that adding a span to a time does not overflow.
             Part::Gateway { .. } => Span::from_secs(20 * 365 * 86_400),
             // The schedule of a changing link covers the time of a simulation.
             Part::Link(_) => Time::LAST.since(Time::ZERO),
         });
-        let stop = &control.stop;
+        let mut drain = Drain::default();
         let (mut closing, mut notes) = (outside.closing, self.notes);
         let (mut remark, mut interruption_detector) = (None, InterruptionDetector::default());
-        let ran = engine.run(clock, limit, |network, now| {
+        let ran = engine.run(clock, limit, |engine, now| {
             // Reported before its consequences.
             if let Some(line) = interruption_detector.check(now, time_suspended()) {
                 control.report(format!("{}: {line}", self.what));
@@ -285,14 +283,14 @@ impl Plan {
                 control.report(line.clone());
                 notes.push(line);
             }
-            let now = network.remarks().next();
-            if now != remark {
-                remark = now;
-                if let Some(text) = now {
+            let latest = engine.network().remarks().next();
+            if latest != remark {
+                remark = latest;
+                if let Some(text) = latest {
                     control.report(format!("{}: {text}", self.what));
                 }
             }
-            stop.load(Ordering::Relaxed)
+            control.serve(engine, now, &mut drain)
         });
         let ran = ran.map_err(|error| match diversion.deleted_device() {
             Some(device) => io::Error::other(format!("{device} was deleted")),
@@ -303,13 +301,16 @@ impl Plan {
         let ran = ran.and_then(|_| {
             engine.network_mut().retire();
             // Lets queued packets leave, and the resets behind them.
-            engine.run(clock, DRAIN_TIME, |network, _| network.packets_held() == 0)
+            engine.run(clock, DRAIN_TIME, |engine, _| {
+                engine.network().packets_held() == 0
+            })
         });
         let (late, refusals, entered) = (
             engine.lateness().clone(),
             *engine.refusals(),
             engine.entered(),
         );
+        control.finish(Statistics::of(&mut engine, clock.now(), true));
         engine.network_mut().finish();
         // Completes the captures. If one was truncated, the counters are returned all the same.
         drop(engine.network_mut().take_taps());

@@ -183,12 +183,12 @@ pub fn run(request: &Request) -> io::Result<Report> {
             running.extend(back.start(scope, request, clock, UPLOAD_AFTER));
         }
         let limit = request.duration + request.delay * 20 + Span::from_secs(20);
-        let driven = engine.run(clock, limit, |network, now| {
+        let driven = engine.run(clock, limit, |engine, now| {
             // Counted from the opening, not from the sender's end: a pending write may wait for a
             // kernel timer of 24 s, which expires up to 2 s late.
             let opened = there.opened.get();
             if counted.is_none() && opened.is_some_and(|at| now >= *at + request.duration) {
-                counted = Some(counters(network));
+                counted = Some(counters(engine.network_mut()));
             }
             running.iter().all(thread::ScopedJoinHandle::is_finished)
         });

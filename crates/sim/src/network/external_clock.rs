@@ -1,6 +1,6 @@
 //! A network with an external clock, whose packets enter and leave at attached nodes.
 
-use bentpipe_types::{Agent, DropReason, PacketRef, PacketStore, Time};
+use bentpipe_types::{Agent, DropReason, Managed, PacketRef, PacketStore, Time};
 
 use super::Network;
 use super::fast::FastPaths;
@@ -67,6 +67,21 @@ impl Network {
     /// Returns the nodes' [remarks](bentpipe_types::Agent::remark) for the operator.
     pub fn remarks(&self) -> impl Iterator<Item = &'static str> {
         self.nodes.iter().filter_map(|slot| slot.node.remark())
+    }
+
+    /// Returns the nodes that have an interface for an operator, with their names.
+    pub fn managed(&mut self) -> impl Iterator<Item = (&str, &mut dyn Managed)> {
+        let nodes = self.nodes.iter_mut();
+        nodes.filter_map(|slot| Some((slot.name.as_str(), slot.node.managed()?)))
+    }
+
+    /// Calls `visit` with the name of every node that has counters, and each counter.
+    pub fn counters(&self, visit: &mut dyn FnMut(&str, &str, u64)) {
+        for slot in &self.nodes {
+            let name = &slot.name;
+            slot.node
+                .counters(&mut |counter, value| visit(name, counter, value));
+        }
     }
 
     /// Injects a packet at an attached node. The store is [`packets_mut`](Self::packets_mut).

@@ -11,10 +11,11 @@ use bentpipe_tcp::{
     TIMESTAMPS_LENGTH,
 };
 use bentpipe_types::{
-    Ctx, Flags, FlowKey, HostAddress, Packet, PacketRef, Port, Seq, Time, filler,
+    ConnectionReport, Ctx, Flags, FlowKey, HostAddress, Packet, PacketRef, Port, Seq, Time, filler,
 };
 
 use super::super::Confirmation;
+use super::super::management::leg_report;
 use super::super::split_connection::{MAX_FIN_HOLD, OPENER, RESPONDER, pushed_offset};
 use super::frame::{
     self, AnswerFrame, DATA_HEADER, Frame, MAX_DATA, MAX_SYN_DATA, OpenFrame, ResetReason,
@@ -94,6 +95,8 @@ pub(in super::super) struct MultiplexedConnection<P> {
     pub(in super::super) mismatches: u64,
     /// Data frames compared with the simulated stream.
     pub(in super::super) checked: u64,
+    /// Time of the SYN or open frame.
+    pub(super) opened_at: Time,
     /// Time of the last packet or frame.
     pub(super) last_activity_at: Time,
     /// Whether only TIME-WAIT is left.
@@ -119,6 +122,25 @@ pub(super) enum OpenOutcome {
 }
 
 impl<P: Payload> MultiplexedConnection<P> {
+    /// Describes the connection for the operator. Only its leg to the host is here.
+    pub(in super::super) fn report(&self, now: Time) -> ConnectionReport {
+        let (here, there) = (self.key.source, self.key.destination);
+        let leg = (self.leg.as_ref()).map(|leg| leg_report(leg, false, self.held[FROM_HOST]));
+        let (ends, legs) = if self.side == OPENER {
+            ([here, there], [leg, None])
+        } else {
+            ([there, here], [None, leg])
+        };
+        ConnectionReport {
+            opener: ends[0],
+            responder: ends[1],
+            treatment: "multiplexed",
+            age: Some(now.since(self.opened_at)),
+            idle: Some(now.since(self.last_activity_at)),
+            legs,
+        }
+    }
+
     fn new(
         key: FlowKey,
         side: usize,
@@ -160,6 +182,7 @@ impl<P: Payload> MultiplexedConnection<P> {
             held: [0; 2],
             mismatches: 0,
             checked: 0,
+            opened_at: now,
             last_activity_at: now,
             has_ended: false,
             aborted: false,

@@ -29,11 +29,22 @@ pub trait Console {
     /// If the system refuses it.
     fn handle_signals(&mut self) -> io::Result<()>;
 
-    /// Waits for a fraction of a second. Returns whether a signal has arrived.
+    /// Waits for a fraction of a second. Returns what a signal has requested.
     ///
     /// # Errors
     /// If the command is to end with this error.
-    fn wait(&mut self) -> io::Result<bool>;
+    fn wait(&mut self) -> io::Result<Wake>;
+}
+
+/// Request of a signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wake {
+    /// No signal has arrived.
+    Nothing,
+    /// SIGHUP: read the scenario file again.
+    Reload,
+    /// SIGINT or SIGTERM: end.
+    End,
 }
 
 /// The reason why the command failed.

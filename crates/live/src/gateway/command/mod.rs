@@ -3,14 +3,17 @@
 //! [`run`] is the command without a process around it: a [`Console`] has its streams and signals.
 
 mod captures;
+mod client;
 mod console;
 mod options;
 mod report;
 mod scenario_source;
+mod service;
 mod table;
 
 use std::ffi::OsString;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -23,8 +26,9 @@ use super::{Control, Part, Plan, Request};
 use captures::Captures;
 use options::{Options, Parsed};
 use scenario_source::ScenarioSource;
+use service::{RunningService, Service};
 
-pub use console::{CommandError, Console};
+pub use console::{CommandError, Console, Wake};
 pub use options::{ParameterDescription, command_line, parameters};
 
 /// Runs the command with the words after its name, and returns the exit status.
@@ -37,6 +41,7 @@ pub fn run(words: Vec<OsString>, console: &mut dyn Console) -> Result<u8, Comman
             console.print(&text)?;
             Ok(0)
         }
+        Parsed::Client(action) => client::run(&action, console),
         Parsed::Options(options) if options.clean => clean(&options, console),
         Parsed::Options(options) => forward(*options, console),
     }
@@ -74,7 +79,14 @@ fn forward(options: Options, console: &mut dyn Console) -> Result<u8, CommandErr
         &options.pcap
     };
     let captures = Captures::reserve(pcap)?;
-    let duration = options.duration.as_deref().map(duration).transpose()?;
+    let duration = |option, text: &Option<String>| {
+        let text = text.as_deref();
+        text.map(|text| self::duration(option, text)).transpose()
+    };
+    let (drain, duration) = (
+        duration("--drain", &options.drain)?,
+        duration("--duration", &options.duration)?,
+    );
     let request = Request {
         scenario,
         options: RunOptions {
@@ -109,7 +121,14 @@ fn forward(options: Options, console: &mut dyn Console) -> Result<u8, CommandErr
     for note in &plan.notes {
         log(console, note);
     }
-    let summary = run_plan(plan, &request, console)?;
+    let service = Service::open(&options)?;
+    let file = match source {
+        ScenarioSource::File(path) => Some((path, options.settings()?)),
+        ScenarioSource::Text { .. } => None,
+    };
+    let control = Arc::new(Control::default());
+    let service = service.start(&plan, &request, file, &control);
+    let summary = run_plan(plan, &request, (&control, drain), service, console)?;
     if options.json {
         console.print(&format!("{summary}\n"))?;
     } else {
@@ -166,18 +185,32 @@ fn describe(plan: &Plan, as_json: bool, console: &mut dyn Console) -> Result<u8,
 fn run_plan(
     plan: Plan,
     request: &Request,
+    (control, drain): (&Control, Option<Span>),
+    mut service: RunningService,
     console: &mut dyn Console,
 ) -> Result<Value, CommandError> {
-    let control = Control::default();
     let mut failure = None;
+    let mut may_drain = drain;
     let ended = thread::scope(|scope| {
-        let running = scope.spawn(|| plan.run(request, &control));
+        let running = scope.spawn(|| plan.run(request, control));
         while !running.is_finished() {
-            let stopped = console.wait();
-            log_lines(&control, console);
-            match stopped {
-                Ok(false) => continue,
-                Ok(true) => {}
+            let wake = console.wait();
+            service.tick();
+            log_lines(control, console);
+            match wake {
+                Ok(Wake::Nothing) => continue,
+                Ok(Wake::Reload) => {
+                    service.reload();
+                    continue;
+                }
+                Ok(Wake::End) => {
+                    service.announce_end();
+                    // A second signal ends it at once.
+                    if let Some(within) = may_drain.take() {
+                        control.drain(within);
+                        continue;
+                    }
+                }
                 Err(error) => {
                     failure.get_or_insert(error);
                 }
@@ -186,17 +219,17 @@ fn run_plan(
         }
         running.join()
     });
+    service.finish();
     if let Some(error) = failure {
         return Err(error.into());
     }
-    log_lines(&control, console);
+    log_lines(control, console);
     let panicked = |_| CommandError::Failed("internal error: the gateway panicked".to_owned());
     Ok(ended.map_err(panicked)??)
 }
 
 fn log_lines(control: &Control, console: &mut dyn Console) {
-    let lines = (control.lines.lock()).map(|mut lines| std::mem::take(&mut *lines));
-    for line in lines.unwrap_or_default() {
+    for line in control.take_lines() {
         log(console, &line);
     }
 }
@@ -228,11 +261,11 @@ fn addresses(own: Option<&str>, peer: Option<&str>) -> Result<Option<Addresses>,
     }
 }
 
-fn duration(text: &str) -> Result<Span, CommandError> {
+fn duration(option: &str, text: &str) -> Result<Span, CommandError> {
     match text.parse::<Length>() {
         Ok(length) if length.0.as_nanos() > 0 => Ok(length.0),
         _ => {
-            let message = format!("--duration {text}: expected a time such as \"60 s\"");
+            let message = format!("{option} {text}: expected a time such as \"60 s\"");
             Err(CommandError::Request(message))
         }
     }

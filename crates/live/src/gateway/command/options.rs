@@ -8,11 +8,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::console::CommandError;
+use crate::gateway::MAX_CONNECTIONS;
 
 const EXAMPLES: &str = "\
 Examples:
   bentpipe-gateway geo-split --gateway hub --interface backbone=eth0 --interface satellite=eth1
-  bentpipe-gateway check geo-split --gateway hub --interface backbone=eth0 --interface satellite=eth1";
+  bentpipe-gateway check geo-split --gateway hub --interface backbone=eth0 --interface satellite=eth1
+  bentpipe-gateway connections --socket /run/bentpipe/gateway.sock";
 
 /// The command line. Without a subcommand, packets are forwarded.
 #[derive(Parser, Debug)]
@@ -38,6 +40,91 @@ enum Action {
     /// Say what would be set up, and what is in the way; the same as --check.
     #[command(args_override_self = true)]
     Check(Options),
+    /// Forward packets; the same as without a subcommand.
+    #[command(args_override_self = true)]
+    Run(Options),
+    #[command(flatten)]
+    Client(ClientAction),
+}
+
+/// A subcommand about a gateway that runs.
+#[derive(Subcommand, Debug)]
+pub(super) enum ClientAction {
+    /// Show the counters of a gateway that runs.
+    #[command(args_override_self = true)]
+    Status(ClientOptions),
+    /// List the connections of a gateway that runs, with both legs of each.
+    #[command(args_override_self = true)]
+    Connections(PageOptions),
+    /// Print the metrics of a gateway that runs, in Prometheus' text format.
+    #[command(args_override_self = true)]
+    Metrics(ClientOptions),
+    /// Have a gateway that runs read its scenario file again. New connections have its settings.
+    #[command(args_override_self = true)]
+    Reload(ClientOptions),
+    /// Have a gateway that runs forward new connections, and end when the others have ended.
+    #[command(args_override_self = true)]
+    Drain(DrainOptions),
+}
+
+impl ClientAction {
+    pub(super) fn options(&self) -> &ClientOptions {
+        match self {
+            Self::Status(options) | Self::Metrics(options) | Self::Reload(options) => options,
+            Self::Connections(page) => &page.options,
+            Self::Drain(drain) => &drain.options,
+        }
+    }
+}
+
+/// Control socket of the service that the Debian package installs.
+const SOCKET: &str = "/run/bentpipe/gateway.sock";
+
+/// Options of the subcommands about a gateway that runs.
+#[derive(Args, Debug)]
+pub(super) struct ClientOptions {
+    /// The control socket of the gateway.
+    #[arg(long, value_name = "PATH", default_value = SOCKET, allow_hyphen_values = true)]
+    pub(super) socket: OsString,
+
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Options of `connections`.
+#[derive(Args, Debug)]
+pub(super) struct PageOptions {
+    #[command(flatten)]
+    pub(super) options: ClientOptions,
+
+    /// Leave out so many connections.
+    #[arg(
+        long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
+        value_parser = |text: &str| whole_number::<u64>(text, 0..=u64::MAX)
+    )]
+    pub(super) first: u64,
+
+    /// List at most so many connections.
+    #[arg(
+        long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
+        value_parser = |text: &str| whole_number::<u64>(text, 1..=MAX_CONNECTIONS as u64)
+    )]
+    pub(super) limit: u64,
+}
+
+/// Options of `drain`.
+#[derive(Args, Debug)]
+pub(super) struct DrainOptions {
+    #[command(flatten)]
+    pub(super) options: ClientOptions,
+
+    /// Then end all the same, and reset the connections that are left.
+    #[arg(
+        long, value_name = "TIME", default_value = "30 s", value_parser = Utf8,
+        allow_hyphen_values = true
+    )]
+    pub(super) within: String,
 }
 
 /// The gateway, its devices and its output.
@@ -75,6 +162,24 @@ pub(super) struct Options {
     /// End after so long, such as "60 s". [default: on a signal]
     #[arg(long, value_name = "TIME", value_parser = Utf8, allow_hyphen_values = true)]
     pub(super) duration: Option<String>,
+
+    /// On SIGTERM or SIGINT, forward new connections, and end when the others have ended, or after
+    /// this time. [default: end at once]
+    #[arg(long, value_name = "TIME", value_parser = Utf8, allow_hyphen_values = true)]
+    pub(super) drain: Option<String>,
+
+    /// Open a control socket there, for the subcommands status, connections, metrics, reload and
+    /// drain.
+    #[arg(long, value_name = "PATH", allow_hyphen_values = true)]
+    pub(super) socket: Option<OsString>,
+
+    /// Serve metrics for Prometheus over HTTP at this loopback address, such as 127.0.0.1:9435.
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = Utf8, allow_hyphen_values = true)]
+    pub(super) metrics: Option<String>,
+
+    /// Keep the counters in this file, so that metrics go on after a restart.
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    pub(super) statistics: Option<OsString>,
 
     /// Say what would be set up, and what is in the way.
     #[arg(long)]
@@ -153,6 +258,7 @@ pub(super) enum Parsed {
     /// Help or the version, to be printed.
     Help(String),
     Options(Box<Options>),
+    Client(ClientAction),
 }
 
 /// Reads the words after the command's name.
@@ -164,7 +270,15 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Parsed, CommandError> {
         Ok(Line {
             options,
             action: None,
+        })
+        | Ok(Line {
+            action: Some(Action::Run(options)),
+            ..
         }) => Ok(Parsed::Options(Box::new(options))),
+        Ok(Line {
+            action: Some(Action::Client(action)),
+            ..
+        }) => Ok(Parsed::Client(action)),
         Ok(Line {
             action: Some(Action::Check(options)),
             ..

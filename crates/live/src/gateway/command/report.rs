@@ -86,7 +86,7 @@ fn word(value: &Value) -> String {
 }
 
 /// Writes a number with separators of thousands; a dash for null.
-fn count(value: &Value) -> String {
+pub(super) fn count(value: &Value) -> String {
     let Some(number) = value.as_u64() else {
         return "–".to_owned();
     };
@@ -102,7 +102,7 @@ fn count(value: &Value) -> String {
 }
 
 /// Writes a number of bytes: "1.02 MB".
-fn bytes(value: &Value) -> String {
+pub(super) fn bytes(value: &Value) -> String {
     let number = value.as_f64().unwrap_or_default();
     for (prefix, scale) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
         if number >= scale {
@@ -113,7 +113,7 @@ fn bytes(value: &Value) -> String {
 }
 
 /// Writes a time in units of `unit` seconds: "250 ms", "12.3 s"; a dash for null.
-fn seconds(value: &Value, unit: f64) -> String {
+pub(super) fn seconds(value: &Value, unit: f64) -> String {
     let Some(time_s) = value.as_f64().map(|time| time * unit) else {
         return "–".to_owned();
     };
