@@ -118,11 +118,13 @@ def test_connections_are_listed_with_both_legs(boxes: list[Box], tmp_path: Path)
             holder.stdin.write("a line\n")
             holder.stdin.flush()
             wait_until(
-                lambda: sum(
-                    each["legs"][1]["delivered_bytes"]
-                    for each in told(path, "connections")["connections"]
-                )
-                == len("a line\n"),
+                lambda: (
+                    sum(
+                        each["legs"][1]["delivered_bytes"]
+                        for each in told(path, "connections")["connections"]
+                    )
+                    == len("a line\n")
+                ),
                 "the line is there",
             )
             first = told(path, "connections", limit=1)
@@ -265,9 +267,7 @@ def test_a_gateway_ends_when_its_terminal_is_closed(
     assert gateway_state(hub) == []
 
 
-def test_drain_lets_connections_end_and_forwards_new_ones(
-    boxes: list[Box], tmp_path: Path
-) -> None:
+def test_drain_lets_connections_end_and_forwards_new_ones(boxes: list[Box], tmp_path: Path) -> None:
     _, hub, client = boxes
     with controlled(hub, tmp_path) as (running, path), held_connection(client) as holder:
         assert by_command(path, "drain", "--within", "60 s").endswith(", 1 are left\n")
