@@ -21,6 +21,8 @@ export PIP_QUIET := 1
 THIS_MACHINE := $(shell uname -m)
 MACHINE ?= $(THIS_MACHINE)
 LINKER := $(if $(filter Linux,$(shell uname -s)),-C linker=$(CURDIR)/tools/manylinux-linker)
+# PORTABLE=1: `make setup` uses that linker, so that `make wheel` and `make deb` compile nothing again.
+SETUP_LINKER := $(if $(PORTABLE),$(LINKER))
 WITH_ZIG := PATH="$(CURDIR)/$(BIN):$$PATH" BENTPIPE_MACHINE=$(MACHINE)
 CROSS := $(if $(filter-out $(THIS_MACHINE),$(MACHINE)),--target $(MACHINE)-unknown-linux-gnu)
 
@@ -105,7 +107,7 @@ deb: $(STAMPS)/zig  ## The Debian package bentpipe-gateway, in target/debian
 		target/debian
 
 check-deb: deb  ## Lint the Debian package; install, run and purge it on a copy of this system
-	$(PYTHON) tools/check_deb target/debian/bentpipe-gateway_*.deb
+	$(PYTHON) tools/check_deb target/debian/bentpipe-gateway_*_$$(dpkg --print-architecture).deb
 
 # Node and a compiler for WebAssembly; tools/build-web-module says what is missing.
 web: web/node_modules/.package-lock.json  ## The workbench: the simulator as a page, in web/dist
@@ -180,8 +182,8 @@ $(STAMPS)/zig: $(STAMPS)/python
 	touch $@
 
 # maturin installs the dependencies that pyproject.toml names, at constraints.txt's versions.
-$(STAMPS)/native: $(STAMPS)/python pyproject.toml $(RUST_SOURCES)
+$(STAMPS)/native: $(STAMPS)/$(if $(SETUP_LINKER),zig,python) pyproject.toml $(RUST_SOURCES)
 	@echo "building the simulator and installing what it needs: a few minutes the first time"
-	$(BIN)/maturin develop --release --extras dev --quiet
+	$(WITH_ZIG) $(BIN)/maturin develop --release --extras dev --quiet $(if $(SETUP_LINKER),-- $(SETUP_LINKER))
 	cargo build --release --quiet --package bentpipe-live --bin bentpipe-gateway
 	touch $@

@@ -25,6 +25,9 @@ DEBIAN = ROOT / "packaging" / "debian"
 SHARE = ROOT / "packaging" / "wheel" / "data" / "share"
 NAME = "bentpipe-gateway"
 
+# The field e_machine of an ELF file, and Debian's name.
+ARCHITECTURES = {0x3E: "amd64", 0xB7: "arm64"}
+
 # Where files go, and whether they may be executed.
 FILES = {
     DEBIAN / f"{NAME}.service": f"lib/systemd/system/{NAME}.service",
@@ -85,6 +88,15 @@ def build_time() -> int:
     return int(wanted or output("git", "log", "-1", "--format=%ct"))
 
 
+def architecture(program: Path) -> str:
+    """Return Debian's name of the processor that a program is compiled for."""
+    header = program.read_bytes()[:20]
+    machine = int.from_bytes(header[18:20], "little")
+    if header[:4] != b"\x7fELF" or machine not in ARCHITECTURES:
+        sys.exit(f"build_deb: {program}: not a program for {', '.join(ARCHITECTURES.values())}")
+    return ARCHITECTURES[machine]
+
+
 def maintainer() -> str:
     """Return who is to be named."""
     name = os.environ.get("DEBFULLNAME", "The bentpipe maintainers")
@@ -140,7 +152,7 @@ def stage(folder: Path, program: Path, version: str, time: int) -> None:
         path.chmod(0o755 if path.is_dir() or path == binary else 0o644)
 
 
-def describe(folder: Path, version: str) -> None:
+def describe(folder: Path, version: str, processor: str) -> None:
     """Write what dpkg reads: the control file, the configuration files, the script."""
     control = folder / "DEBIAN"
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -148,7 +160,7 @@ def describe(folder: Path, version: str) -> None:
     fields = {
         "name": NAME,
         "version": version,
-        "architecture": output("dpkg", "--print-architecture").strip(),
+        "architecture": processor,
         "maintainer": maintainer(),
         "size": -(-size // 1024),
     }
@@ -166,20 +178,19 @@ def main() -> None:
     program, out = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))
     version = manifest["workspace"]["package"]["version"]
-    time = build_time()
+    time, processor = build_time(), architecture(program)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / NAME
         folder.mkdir()
         stage(folder, program, version, time)
-        describe(folder, version)
+        describe(folder, version, processor)
         for path in [*folder.rglob("*"), folder]:
             os.utime(path, (time, time))
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(time)}
         command = ["dpkg-deb", "--root-owner-group", "--build", folder, out]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    for path in sorted(out.glob(f"{NAME}_{version}_*.deb")):
-        print(path)
+    print(out / f"{NAME}_{version}_{processor}.deb")
 
 
 if __name__ == "__main__":
