@@ -23,8 +23,10 @@ MACHINE ?= $(THIS_MACHINE)
 LINKER := $(if $(filter Linux,$(shell uname -s)),-C linker=$(CURDIR)/tools/manylinux-linker)
 # PORTABLE=1: `make setup` uses that linker, so that `make wheel` and `make deb` compile nothing again.
 SETUP_LINKER := $(if $(PORTABLE),$(LINKER))
-WITH_ZIG := PATH="$(CURDIR)/$(BIN):$$PATH" BENTPIPE_MACHINE=$(MACHINE)
 CROSS := $(if $(filter-out $(THIS_MACHINE),$(MACHINE)),--target $(MACHINE)-unknown-linux-gnu)
+# Some dependencies are linked by themselves, too: for another processor, by the same linker.
+CROSS_LINKER := $(if $(CROSS),CARGO_TARGET_$(shell echo $(MACHINE) | tr a-z A-Z)_UNKNOWN_LINUX_GNU_LINKER=$(CURDIR)/tools/manylinux-linker)
+WITH_ZIG := PATH="$(CURDIR)/$(BIN):$$PATH" BENTPIPE_MACHINE=$(MACHINE) $(CROSS_LINKER)
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PYTHON_SOURCES := python tests/python benches tools examples
