@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -141,3 +141,13 @@ def test_search_has_the_answer_among_the_first_three(site: Path) -> None:
         if not any(url.startswith(answer) for url in first)
     }
     assert missed == {}
+
+
+def test_scenarios_and_the_tour_lead_to_the_workbench() -> None:
+    scenario = '```toml\nname = "a"\nduration = "1 s"\n```\n'
+    page = pages.with_workbench(f"# Title\n{scenario}", PurePosixPath("how-to/a.md"))
+    assert page.startswith(
+        f"# Title\n{scenario}\n[Open in the workbench](../workbench/index.html#s="
+    )
+    tour = pages.with_workbench("# Tour\ntext\n", PurePosixPath("tour.md"))
+    assert "[Take the tour in the workbench](workbench/index.html#e=tour)" in tour

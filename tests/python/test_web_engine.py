@@ -61,11 +61,10 @@ def test_scenarios_have_the_same_summaries(folder: str) -> None:
 
 
 def test_lessons_have_the_same_summaries() -> None:
-    networks = {}
+    block = re.compile(r"^```toml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    networks: dict[str, str] = {}
     for path in sorted((ROOT / "examples/lessons").glob("*.md")):
-        found = re.findall(
-            r"^```toml\n(.*?)^```$", path.read_text("utf-8"), re.DOTALL | re.MULTILINE
-        )
+        found = block.findall(path.read_text("utf-8"))
         networks |= {f"{path.stem} {place}": text for place, text in enumerate(found)}
     assert len(networks) >= 8
     check(networks)

@@ -222,6 +222,7 @@ export function Embedded() {
   };
   return (
     <main class="embedded">
+      <h1>{checked.value?.name ?? "Scenario"}</h1>
       <Messages />
       <Diagram />
       <p class="headline">

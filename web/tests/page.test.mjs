@@ -211,6 +211,18 @@ for (const colorScheme of ["light", "dark"]) {
   }
 }
 
+for (const [fragment, width] of [["#e=ship", 1280], ["#e=tour", 360], ["?view=embed#e=hystart", 360]]) {
+  test(`no accessibility violation: ${fragment}, ${width} px`, async (t) => {
+    const page = await open(t, { fragment, width, colorScheme: width === 360 ? "dark" : "light" });
+    await plotted(page);
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`), []);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(overflow <= 0, `the page is ${overflow} px wider than the window`);
+  });
+}
+
 test("packets at an instant, and the range over seeds", async (t) => {
   const page = await open(t, { fragment: "#e=loss-and-bbr" });
   await finished(page);
@@ -310,6 +322,17 @@ test("a lesson's slider changes the values in its text", async (t) => {
   await page.locator(".lesson h2", { hasText: "Rain" }).waitFor(PATIENCE);
   await page.getByRole("button", { name: "Scenario file" }).click();
   assert.match(await textOf(page), /^name = "ship-in-rain"/);
+});
+
+test("the lesson of the documentation works", async (t) => {
+  const guide = readFileSync(join(import.meta.dirname, "..", "..", "docs", "workbench.md"), "utf8");
+  const text = guide.split("````markdown\n")[1].split("````")[0];
+  const page = await open(t);
+  await finished(page);
+  await give(page, ["mine.md", text]);
+  await page.locator(".lesson output", { hasText: "kbit/s" }).first().waitFor(PATIENCE);
+  assert.equal(await page.locator(".lesson .error").count(), 0);
+  assert.equal(await page.locator(".lesson .plot").count(), 1);
 });
 
 test("a lesson with errors names their lines", async (t) => {

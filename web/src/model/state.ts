@@ -161,7 +161,7 @@ export async function run(): Promise<void> {
     );
     const before = result.value;
     if (before !== null && before.run !== pinned.value?.run && before.client === client) {
-      void client.ask({ do: "close", run: before.run });
+      client.ask({ do: "close", run: before.run }).catch(() => undefined);
     }
     if (stop !== mine) {
       return;

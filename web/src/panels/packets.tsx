@@ -67,7 +67,9 @@ export function Packets() {
         <div class="scroll" tabIndex={0} role="region" aria-label="Packets">
           <table>
             <caption>
-              Packets {shown.before + 1} to {shown.before + shown.rows.length} of {shown.packets}
+              {shown.rows.length === 0
+                ? `No packet is logged from then on; ${shown.packets} before`
+                : `Packets ${shown.before + 1} to ${shown.before + shown.rows.length} of ${shown.packets}`}
               {shown.omitted > 0 && ` (the log is full: ${shown.omitted} later ones are missing)`}
             </caption>
             <thead>

@@ -25,12 +25,12 @@ function pageTime(flow: FlowSummary): string {
 const FLOWS: Column<FlowSummary>[] = [
   { title: "Flow", value: (flow) => flow.name },
   { title: "Goodput", value: (flow) => show.rate(flow.goodput_bps) },
+  { title: "Limited by", value: longestLimit },
   { title: "Delivered", value: (flow) => show.size(flow.bytes_delivered) },
   { title: "Time", value: (flow) => (flow.finish_s === null ? flow.outcome : show.time(flow.finish_s - flow.start_s)) },
   { title: "Round trip, mean / p95", value: (flow) => `${show.ms(flow.rtt_ms.mean)} / ${show.ms(flow.rtt_ms.p95)}` },
   { title: "Retransmitted", value: (flow) => `${show.count(flow.segments_retransmitted)} of ${show.count(flow.segments_sent)}` },
   { title: "Timeouts", value: (flow) => show.count(flow.timeouts) },
-  { title: "Limited by", value: longestLimit },
   {
     title: "Users",
     value: (flow) =>

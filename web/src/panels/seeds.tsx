@@ -42,7 +42,7 @@ async function runSeeds(): Promise<void> {
         for (const flow of summary.flows) {
           goodputs.set(flow.name, [...(goodputs.get(flow.name) ?? []), flow.goodput_bps]);
         }
-        void client.ask({ do: "close", run });
+        client.ask({ do: "close", run }).catch(() => undefined);
         done += 1;
         progress.value = `${done} of ${SEEDS} seeds`;
       }

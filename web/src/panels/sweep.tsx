@@ -32,7 +32,7 @@ async function simulate(client: EngineClient, setting: [string, string], signal:
     const index = finished.series.findIndex(({ name }) => name.endsWith(".goodput"));
     const until = finished.summary.ended_s;
     const [goodput] = index < 0 ? [] : await client.series({ run: finished.run, indices: [index], range_s: [0, until], columns: COLUMNS, averages: true });
-    void client.ask({ do: "close", run: finished.run });
+    client.ask({ do: "close", run: finished.run }).catch(() => undefined);
     return { summary: finished.summary, goodput: goodput ?? null, message: "" };
   } catch (error) {
     const message = error instanceof RunFailure ? (error.refusal?.message ?? error.message) : String(error);
