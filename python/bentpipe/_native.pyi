@@ -114,6 +114,7 @@ def emulate(
     ours: list[str] = ...,
     controls: list[tuple[str, type]] = ...,
     progress: Callable[[float, float], None] | None = None,
+    delivered: Callable[[float, list[tuple[str, int]]], None] | None = None,
 ) -> tuple[RunOutput, int | None]:
     """Run a scenario in real time, between TCP connections of the kernel's. Linux only.
 

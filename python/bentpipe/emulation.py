@@ -77,6 +77,7 @@ def emulate(
     commands: Sequence[Command] = (),
     attach: Mapping[str, str] | None = None,
     progress: Callable[[float, float], None] | None = None,
+    delivered: Callable[[float, list[tuple[str, int]]], None] | None = None,
 ) -> EmulateResult:
     """Run a scenario in real time, between hosts that use the kernel's TCP.
 
@@ -89,6 +90,9 @@ def emulate(
     attach
         The TCP of a host, by its name: `"kernel"`, the default, or `"our"`, the simulator's, over
         the same links and devices.
+    delivered
+        Called several times a second with the seconds since the start, and with the name of each
+        flow and the bytes that its receiver has read. Not with `commands`.
 
     Raises
     ------
@@ -115,6 +119,7 @@ def emulate(
         commands=[(each.host, list(each.words), each.waited_for) for each in commands],
         ours=_ours(attach or {}),
         progress=progress,
+        delivered=delivered,
     )
     return EmulateResult(output, status=status)
 

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bentpipe
-from bentpipe import _native, congestion
+from bentpipe import _native, congestion, toml
 from bentpipe.cli import execute
 from bentpipe.cli.emulate import _commands
 from bentpipe.comparison import compare
@@ -67,6 +68,42 @@ def test_attached_tcp_matches_the_simulation(ours: list[str]) -> None:
     window = result.series["download.congestion_window"].values
     assert len(window) > 10
     assert max(window) > 10 * 1448
+
+
+@live
+@pytest.mark.parametrize("attach", [{}, {"client": "our"}])
+def test_delivered_bytes_are_reported_while_it_runs(attach: dict[str, str]) -> None:
+    reports: list[tuple[float, int]] = []
+
+    def note(elapsed_s: float, flows: list[tuple[str, int]]) -> None:
+        ((name, count),) = flows
+        assert name == "download"
+        reports.append((elapsed_s, count))
+
+    result = bentpipe.emulate(Scenario.of(short()), delivered=note, attach=attach)
+    assert result.flow().bytes_delivered == 1_000_000
+    counts = [count for _, count in reports]
+    assert counts == sorted(counts)
+    # Some are of the middle of the transfer, and none is of more than was sent.
+    assert len({count for count in counts if 0 < count < 1_000_000}) > 3
+    assert counts[-1] <= 1_000_000
+
+
+@live
+def test_live_reports_are_lines_on_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "short.toml"
+    file.write_text(toml.document(short()))
+    assert execute(["emulate", str(file), "--json", "--live"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["flows"][0]["bytes_delivered"] == 1_000_000
+    reports = [json.loads(line) for line in said.err.splitlines() if line.startswith("{")]
+    assert len(reports) > 2
+    times = [report["elapsed_s"] for report in reports]
+    # A few a second.
+    assert all(later - earlier >= 0.25 for earlier, later in pairwise(times))
+    assert reports[-1]["delivered_bytes"]["download"] > 0
 
 
 @live

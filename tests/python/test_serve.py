@@ -328,3 +328,29 @@ def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.stdout.read()
     assert process.returncode in {0, 130}
+
+
+def test_an_emulation_reports_while_it_runs(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The command's place is taken by one that reports twice, so that no root is needed.
+    fake = (
+        "import json, sys; sys.stdin.read()\n"
+        "for at in (0.5, 1.0):\n"
+        "    line = {'elapsed_s': at, 'delivered_bytes': {'download': int(at * 1e4)}}\n"
+        "    print(json.dumps(line), file=sys.stderr, flush=True)\n"
+        "print('a note', file=sys.stderr)\n"
+        "print(json.dumps({'argv': sys.argv[1:]}))\n"
+    )
+    real = asyncio.create_subprocess_exec
+
+    async def start(program: str, *words: str, **more: Any) -> asyncio.subprocess.Process:
+        assert words[:2] == ("-m", "bentpipe")
+        return await real(program, "-c", fake, *words[2:], **more)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
+    status, text, headers = server.ask("POST", "/api/jobs", {"command": "emulate", "text": SMALL})
+    assert (status, headers["content-type"]) == (200, "application/x-ndjson")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["live"]["delivered_bytes"]["download"] for line in lines[:-1]] == [5000, 10_000]
+    assert lines[-1] == {"result": {"argv": ["emulate", "-", "--json", "--live"]}}

@@ -90,6 +90,28 @@ test("a remedy is applied and saved", async (t) => {
   assert.match(saved, /# the setting of the ship's computers/);
 });
 
+test("an emulation draws the goodput while it runs", async (t) => {
+  const { address } = await serve(t, "ship.toml", SHIP.replace("20 MB", "500 kB"));
+  const page = await open(t, address);
+  await finished(page);
+  await page.getByRole("button", { name: "Emulate on this machine" }).click();
+  const refused = page.locator(".server .error");
+  const drawn = page.locator(".server .live polyline").first();
+  await drawn.or(refused).first().waitFor(PATIENCE);
+  if ((await refused.count()) > 0) {
+    const reason = await refused.innerText();
+    assert.match(reason, /nothing can be emulated here/);
+    assert.notEqual(process.env.BENTPIPE_WITNESSES, "required", reason);
+    t.skip(reason);
+    return;
+  }
+  await page.getByRole("button", { name: "Cancel" }).waitFor(PATIENCE);
+  await page.waitForFunction(() => document.querySelector(".server .live polyline").getAttribute("points").split(" ").length > 4, null, PATIENCE);
+  await page.locator(".server table", { hasText: "Emulated" }).waitFor(PATIENCE);
+  assert.match(await page.locator(".server tbody tr").innerText(), /kbit\/s/);
+  assert.match(await page.locator(".server .live").innerText(), /500 kB/);
+});
+
 test("the page goes on when the server is killed during a run", async (t) => {
   const endless = SHIP.replace('duration = "10 min"', 'duration = "70 h"').replace(', size = "20 MB"', "");
   const { address, child } = await serve(t, "ship.toml", endless);

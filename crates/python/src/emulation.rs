@@ -30,6 +30,7 @@ pub(crate) fn run(
     ours: Vec<String>,
     failure: &Failure,
     progress: Option<&Bound<'_, PyAny>>,
+    delivered: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(FinishedRun, Option<i32>)> {
     let scenario =
         engine::resolve(&request.source, &request.controls).map_err(RunFailure::Invalid)?;
@@ -50,9 +51,14 @@ pub(crate) fn run(
     let control = Control::default();
     let check = || {
         failure.check(py)?;
+        let elapsed_s = control.elapsed_ms.load(Ordering::Relaxed) as f64 / 1e3;
         if let Some(progress) = progress {
-            let elapsed_s = control.elapsed_ms.load(Ordering::Relaxed) as f64 / 1e3;
             progress.call1((elapsed_s, duration_s))?;
+        }
+        if let (Some(report), Some(counters)) = (delivered, control.delivered.get()) {
+            let flows = emulation.scenario.flows.iter().zip(counters);
+            let bytes = flows.map(|(flow, count)| (&flow.name, count.load(Ordering::Relaxed)));
+            report.call1((elapsed_s, bytes.collect::<Vec<_>>()))?;
         }
         Ok(false)
     };

@@ -127,7 +127,7 @@ fn run<'py>(
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
     snap_length = None, default_probes = false, commands = Vec::new(), ours = Vec::new(),
-    controls = Vec::new(), progress = None
+    controls = Vec::new(), progress = None, delivered = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -146,6 +146,7 @@ fn emulate<'py>(
     ours: Vec<String>,
     controls: Vec<(String, Bound<'py, PyType>)>,
     progress: Option<Bound<'py, PyAny>>,
+    delivered: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(RunOutput, Option<i32>)> {
     let failure = Failure::default();
     let request = Request {
@@ -161,7 +162,8 @@ fn emulate<'py>(
         controls: congestion::controls(controls, &failure)?,
         ..Request::default()
     };
-    let ended = emulation::run(py, request, commands, ours, &failure, progress.as_ref());
+    let (progress, delivered) = (progress.as_ref(), delivered.as_ref());
+    let ended = emulation::run(py, request, commands, ours, &failure, progress, delivered);
     failure.check(py)?;
     let (finished, status) = ended?;
     Ok((finished.into(), status))

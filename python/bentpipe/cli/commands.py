@@ -119,6 +119,10 @@ COMMANDS: Final = {
             "pcap": _PCAP,
             "snap": _SNAP,
             "as_json": _JSON,
+            "live": flag(
+                "--live",
+                "Write the bytes that each flow has delivered to stderr, 4 times a second.",
+            ),
         },
         (
             "emulate ship.toml",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -10,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 from bentpipe import signals
 from bentpipe.cli.output import WriteErrors, captures, made_folder, print_json
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from bentpipe.scenario import Scenario
 
+_LIVE_INTERVAL_S: Final = 0.25
 # Says that this process is in a user namespace of its own already.
 _WITHIN = "BENTPIPE_USER_NAMESPACE"
 
@@ -47,6 +49,7 @@ def emulate(
     pcap: Sequence[str],
     snap: int | None,
     as_json: bool,
+    live: bool,
 ) -> int:
     """Run in real time, write what was asked for, print the summary; return the exit status."""
     from bentpipe import _native
@@ -77,6 +80,7 @@ def emulate(
                 commands=commands,
                 attach=attached,
                 progress=report,
+                delivered=LiveReport(sys.stderr) if live else None,
             )
         for note in result.notes:
             _say(note)
@@ -98,6 +102,21 @@ def emulate(
     # The note about a capture that was cut short begins with its file.
     cut = any(note.startswith(f"{path}: ") for note in result.notes for _, path in captured)
     return result.status or int(cut)
+
+
+class LiveReport:
+    """Writes the bytes that each flow has delivered as lines of JSON, a few a second."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._next_s = 0.0
+
+    def __call__(self, elapsed_s: float, delivered: Sequence[tuple[str, int]]) -> None:
+        """Write a line if it is time for one."""
+        if elapsed_s >= self._next_s:
+            self._next_s = elapsed_s + _LIVE_INTERVAL_S
+            line = json.dumps({"elapsed_s": elapsed_s, "delivered_bytes": dict(delivered)})
+            print(line, file=self._stream, flush=True)
 
 
 def print_emulated(result: EmulateResult) -> None:

@@ -78,6 +78,9 @@ def application(
             line, text = arguments_of(await _json(request))
         except Refused as error:
             return JSONResponse({"error": str(error)}, 400)
+        if line[0] == "emulate":
+            # In real time: the page shows the goodput meanwhile.
+            return StreamingResponse(_reports(jobs, line, text), media_type="application/x-ndjson")
         job = asyncio.create_task(jobs.run(line, text))
         gone = asyncio.create_task(_gone(request))
         await asyncio.wait({job, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -146,6 +149,22 @@ async def _gone(request: Request) -> None:
     """Wait until the page has closed the connection."""
     while not await request.is_disconnected():
         await asyncio.sleep(0.2)
+
+
+async def _reports(jobs: Jobs, line: list[str], text: str) -> AsyncIterator[str]:
+    """Yield what a command reports, and its result, as lines of JSON. Ends it with the request."""
+    reports: asyncio.Queue[Any] = asyncio.Queue()
+    job = asyncio.create_task(jobs.run(line, text, reports.put_nowait))
+    job.add_done_callback(lambda _: reports.put_nowait(None))
+    try:
+        while (report := await reports.get()) is not None:
+            yield json.dumps({"live": report}) + "\n"
+        yield json.dumps(job.result()) + "\n"
+    finally:
+        if not job.done():
+            job.cancel()
+            with suppress(asyncio.CancelledError):
+                await job
 
 
 async def _changes(file: ScenarioFile) -> AsyncIterator[str]:

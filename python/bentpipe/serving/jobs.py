@@ -10,7 +10,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ COMMANDS: Final[Mapping[str, frozenset[str]]] = {
 }
 MOST_AT_ONCE: Final = 4
 _MOST_SETTINGS: Final = 100
+# A report has a line, with a number for each flow.
+_LONGEST_LINE: Final = 8 << 20
 
 
 class Refused(Exception):  # noqa: N818 - a request that is wrong, not an error of this program
@@ -49,7 +52,7 @@ def arguments_of(request: object) -> tuple[list[str], str]:
     unknown = sorted(set(request) - known)
     if unknown:
         raise Refused(f"unknown: {', '.join(unknown)[:200]}")
-    line = [command, "-", "--json"]
+    line = [command, "-", "--json", *(["--live"] if command == "emulate" else [])]
     settings = request.get("set", [])
     if not isinstance(settings, list) or len(settings) > _MOST_SETTINGS:
         raise Refused(f"expected at most {_MOST_SETTINGS} settings")
@@ -74,10 +77,13 @@ class Jobs:
         self._folder = folder
         self._free = asyncio.Semaphore(MOST_AT_ONCE)
 
-    async def run(self, line: list[str], text: str) -> dict[str, Any]:
+    async def run(
+        self, line: list[str], text: str, live: Callable[[Any], None] = lambda _: None
+    ) -> dict[str, Any]:
         """Run a command. Return its result, or its refusal in one line.
 
-        If the task is cancelled, so is the command.
+        `live` gets what the command reports meanwhile: lines of JSON on its standard error. If the
+        task is cancelled, so is the command.
         """
         async with self._free:
             process = await asyncio.create_subprocess_exec(
@@ -88,20 +94,51 @@ class Jobs:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
+                limit=_LONGEST_LINE,
                 cwd=self._folder,
                 # A group of its own: Ctrl-C reaches the server, which ends its jobs.
                 start_new_session=True,
             )
             try:
-                output, errors = await process.communicate(text.encode())
+                output, errors = await _communicate(process, text.encode(), live)
             except asyncio.CancelledError:
                 await _end(process)
                 raise
         if process.returncode == 0:
             return {"result": json.loads(output)}
-        lines = errors.decode(errors="replace").strip().splitlines()
+        lines = errors.strip().splitlines()
         message = lines[-1] if lines else f"ended with status {process.returncode}"
         return {"refusal": message.removeprefix("bentpipe: ")}
+
+
+async def _communicate(
+    process: asyncio.subprocess.Process, text: bytes, live: Callable[[Any], None]
+) -> tuple[bytes, str]:
+    """Write the text and read the output, and the errors that are no reports."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+
+    async def errors(stream: asyncio.StreamReader) -> str:
+        other = []
+        async for line in stream:
+            if line.startswith(b"{"):
+                live(json.loads(line))
+            else:
+                other.append(line.decode(errors="replace"))
+        return "".join(other)
+
+    async def write(stream: asyncio.StreamWriter) -> None:
+        # A command that refuses its options may end before it reads.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            stream.write(text)
+            await stream.drain()
+        stream.close()
+
+    _, output, said, _ = await asyncio.gather(
+        write(process.stdin), process.stdout.read(), errors(process.stderr), process.wait()
+    )
+    return output, said
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -34,13 +34,49 @@ async function ask(path: string, method: string, body?: object, abort?: AbortSig
 
 export type Command = "predict" | "advise" | "emulate" | "compare";
 
+/** Bytes that each flow has delivered, while an emulation runs. */
+export interface LiveReport {
+  elapsed_s: number;
+  delivered_bytes: Record<string, number>;
+}
+
 /** Runs a command on the server. Throws its refusal, in one line. */
-export async function job(command: Command, scenario: string, abort: AbortSignal): Promise<Record<string, unknown>> {
-  const reply = await ask("api/jobs", "POST", { command, text: scenario }, abort);
-  if (typeof reply["refusal"] === "string") {
-    throw new Error(reply["refusal"]);
+export async function job(command: Command, scenario: string, abort: AbortSignal, live: (report: LiveReport) => void): Promise<Record<string, unknown>> {
+  const body = JSON.stringify({ command, text: scenario });
+  const response = await fetch("api/jobs", { method: "POST", body, headers: { "content-type": "application/json" }, signal: abort });
+  if (response.body === null) {
+    throw new Error("no answer");
   }
-  return reply["result"] as Record<string, unknown>;
+  let rest = "";
+  let last: Record<string, unknown> = {};
+  const read = (line: string) => {
+    last = JSON.parse(line) as Record<string, unknown>;
+    if (last["live"] !== undefined) {
+      live(last["live"] as LiveReport);
+    }
+  };
+  const isJson = /^application\/(json|x-ndjson)/.test(response.headers.get("content-type") ?? "");
+  if (!isJson) {
+    throw new Error(await response.text());
+  }
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) {
+      break;
+    }
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    lines.filter((line) => line !== "").forEach(read);
+  }
+  if (rest !== "") {
+    read(rest);
+  }
+  const refusal = last["refusal"] ?? last["error"];
+  if (typeof refusal === "string" || last["result"] === undefined) {
+    throw new Error(typeof refusal === "string" ? refusal : "the server has ended");
+  }
+  return last["result"] as Record<string, unknown>;
 }
 
 export async function save(): Promise<void> {

@@ -5,8 +5,9 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { show } from "../model/quantity";
+import { colourOf } from "../plots/colours";
 import { isLesson } from "../model/open";
-import { figures, job, save, savedName, savedText, type Command } from "../model/server";
+import { figures, job, type LiveReport, save, savedName, savedText, type Command } from "../model/server";
 import { edit, messageOf, notice, refusal, result, text } from "../model/state";
 
 interface Outcome {
@@ -31,6 +32,8 @@ const failure = signal<string>("");
 const outcome = signal<Outcome | null>(null);
 const names = signal<string[]>([]);
 const shownFigure = signal<string | null>(null);
+/** Reports of the emulation in progress, or of the last one. */
+const reports = signal<readonly LiveReport[]>([]);
 let stop: AbortController | null = null;
 
 const TITLES: Record<Command, string> = {
@@ -48,7 +51,8 @@ async function start(command: Command): Promise<void> {
   failure.value = "";
   const scenario = text.value;
   try {
-    const data = await job(command, scenario, mine.signal);
+    reports.value = [];
+    const data = await job(command, scenario, mine.signal, (report) => (reports.value = [...reports.value, report]));
     outcome.value = { command, text: scenario, data };
   } catch (error) {
     failure.value = mine.signal.aborted ? "Stopped." : messageOf(error);
@@ -164,6 +168,50 @@ function Remedies({ data }: { data: Record<string, unknown> }) {
   );
 }
 
+/** Most flows whose goodput is drawn while an emulation runs. */
+const MOST_LIVE = 6;
+const LIVE = { width: 560, height: 150 };
+
+/** The goodput of an emulation over time, while it runs. */
+function Live() {
+  const all = reports.value;
+  const last = all.at(-1);
+  if (last === undefined) {
+    return null;
+  }
+  const names = Object.keys(last.delivered_bytes).slice(0, MOST_LIVE);
+  const curves = names.map((name) =>
+    all.slice(1).map((report, index): [number, number] => {
+      const before = all[index] ?? report;
+      const seconds = Math.max(report.elapsed_s - before.elapsed_s, 1e-3);
+      return [report.elapsed_s, (8 * ((report.delivered_bytes[name] ?? 0) - (before.delivered_bytes[name] ?? 0))) / seconds];
+    }),
+  );
+  const greatest = Math.max(1, ...curves.flat().map(([, rate]) => rate));
+  const point = ([time, rate]: [number, number]) =>
+    `${((time / Math.max(last.elapsed_s, 1)) * LIVE.width).toFixed(1)},${(LIVE.height - 2 - (rate / greatest) * (LIVE.height - 8)).toFixed(1)}`;
+  return (
+    <figure class="live">
+      <figcaption>
+        Emulated goodput after {show.time(last.elapsed_s)}; the top is {show.rate(greatest)}
+      </figcaption>
+      <svg viewBox={`0 0 ${LIVE.width} ${LIVE.height}`} role="img" aria-label="Emulated goodput over time">
+        <line x1="0" x2={LIVE.width} y1={LIVE.height - 1} y2={LIVE.height - 1} stroke="currentColor" stroke-width="0.5" />
+        {curves.map((curve, index) => (
+          <polyline key={names[index]} points={curve.map(point).join(" ")} fill="none" stroke={colourOf(index)} stroke-width="1.5" />
+        ))}
+      </svg>
+      <ul class="limits">
+        {names.map((name, index) => (
+          <li key={name}>
+            <i style={{ background: colourOf(index) }} /> {name}: {show.rate(curves[index]?.at(-1)?.[1])}, {show.size(last.delivered_bytes[name])}
+          </li>
+        ))}
+      </ul>
+    </figure>
+  );
+}
+
 function FileRow() {
   // A lesson is written in the author's editor; the page follows it.
   if (savedName.value === null || isLesson(savedName.value)) {
@@ -209,6 +257,7 @@ export function Server() {
           </>
         )}
       </div>
+      {(busy.value === "emulate" || (busy.value === null && done?.command === "emulate")) && <Live />}
       {failure.value && <p class="error" role="status">{failure.value}</p>}
       {done && done.text !== text.value && <p class="faint">These results are of an earlier text.</p>}
       {done?.command === "advise" && <Remedies data={done.data} />}

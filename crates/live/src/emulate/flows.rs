@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use bentpipe_host::applications::{EchoBy, Ends, Side};
@@ -170,7 +171,9 @@ impl FlowRun<'_> {
             applications,
             mut ours,
         } = applications;
-        let [openers, servers] = self.kernel_ends(applications);
+        let counters = || self.plans.iter().map(|_| Arc::default()).collect();
+        let delivered = control.delivered.get_or_init(counters);
+        let [openers, servers] = self.kernel_ends(applications, delivered);
         let (watched, watched_flows) = self.watched(&ours);
         let addresses = 0..self.scenario.nodes.len();
         let nodes: BTreeMap<IpAddr, Address> = addresses
@@ -223,6 +226,9 @@ impl FlowRun<'_> {
                     next_sample = now + sample_interval;
                     for end in &mut ours {
                         end.sample(now);
+                        if end.is_opener == self.opener_receives(end.flow) {
+                            delivered[end.flow].store(end.delivered(), Ordering::Relaxed);
+                        }
                     }
                 }
                 // The time since when the flows have been idle, and the time when that was first
@@ -296,7 +302,11 @@ impl FlowRun<'_> {
     }
 
     /// Returns the ends for the two runners: openers and servers at kernel sockets.
-    fn kernel_ends(&self, applications: Vec<[Option<FlowApplication>; 2]>) -> [RunnerEnds; 2] {
+    fn kernel_ends(
+        &self,
+        applications: Vec<[Option<FlowApplication>; 2]>,
+        delivered: &[Arc<AtomicU64>],
+    ) -> [RunnerEnds; 2] {
         let mut kernel_ends = [RunnerEnds::new(), RunnerEnds::new()];
         for (flow, (plan, applications)) in self.plans.iter().zip(applications).enumerate() {
             for (side, application) in applications.into_iter().enumerate() {
@@ -337,11 +347,21 @@ impl FlowRun<'_> {
                     listen_ports,
                     peers: (other, ports),
                     channel: plan.channel.filter(|_| side == 1),
+                    delivered: if (side == 0) == self.opener_receives(flow) {
+                        delivered[flow].clone()
+                    } else {
+                        Arc::default()
+                    },
                 };
                 kernel_ends[side].push((flow, end));
             }
         }
         kernel_ends
+    }
+
+    /// Whether the opener of a flow receives its data, not the server.
+    fn opener_receives(&self, flow: usize) -> bool {
+        self.plans[flow].traffic.sender() == Side::Server
     }
 
     /// Returns the first flow of a flow's channel; for unicast, the flow itself.

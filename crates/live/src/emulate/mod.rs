@@ -18,7 +18,8 @@ mod tcp_info;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, ScopedJoinHandle};
 
 use bentpipe_scenario::{
@@ -55,7 +56,9 @@ pub struct Control {
     /// Interrupts the run: everything is removed, and the results so far are returned.
     pub stop: AtomicBool,
     /// Milliseconds since the start.
-    pub elapsed_ms: std::sync::atomic::AtomicU64,
+    pub elapsed_ms: AtomicU64,
+    /// Bytes that the receivers of each flow have read, once the flows have started.
+    pub delivered: OnceLock<Vec<Arc<AtomicU64>>>,
 }
 
 /// Results of an emulation.

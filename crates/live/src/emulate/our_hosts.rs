@@ -116,6 +116,11 @@ impl OurEnd {
         }
     }
 
+    /// Returns the bytes delivered until the last sample.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.curve.last().map_or(0, |(_, bytes)| *bytes)
+    }
+
     /// Whether the application has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.host.lock().host().is_over(self.application)

@@ -1,6 +1,8 @@
 //! State of one application at the kernel's sockets, and the lookup of applications by peer.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bentpipe_host::{Member, Ports, Report, SocketId};
 use bentpipe_tcp::Statistics;
@@ -37,7 +39,8 @@ pub(super) struct ApplicationState {
     pub(super) peers: (Address, Ports),
     pub(super) sockets: Vec<SocketId>,
     pub(super) result: ApplicationResult,
-    delivered: u64,
+    /// Bytes delivered to it. Other threads read this.
+    delivered: Arc<AtomicU64>,
 }
 
 impl ApplicationState {
@@ -49,6 +52,7 @@ impl ApplicationState {
         fast_open: bool,
         member: Member,
         peers: (Address, Ports),
+        delivered: Arc<AtomicU64>,
     ) -> Self {
         Self {
             host,
@@ -59,17 +63,17 @@ impl ApplicationState {
             peers,
             sockets: Vec::new(),
             result: ApplicationResult::default(),
-            delivered: 0,
+            delivered,
         }
     }
 
     /// Adds received bytes to the delivery curve and the statistics.
     pub(super) fn add_delivered(&mut self, now: Time, bytes: u64) {
-        self.delivered += bytes;
+        let delivered = self.delivered.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let curve = &mut self.result.curve;
         match curve.last_mut() {
-            Some((last, value)) if now.since(*last) < CURVE_INTERVAL => *value = self.delivered,
-            _ => curve.push((now, self.delivered)),
+            Some((last, value)) if now.since(*last) < CURVE_INTERVAL => *value = delivered,
+            _ => curve.push((now, delivered)),
         }
         let statistics = self.result.statistics.get_or_insert_default();
         statistics.bytes_delivered += bytes;

@@ -13,6 +13,7 @@ mod tag;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bentpipe_host::{Application, Deadlines, Member, Ports, SocketBackend};
@@ -93,6 +94,8 @@ pub(crate) struct KernelEnd {
     pub(crate) peers: (Address, Ports),
     /// The channel it receives, besides packets for its host.
     pub(crate) channel: Option<Address>,
+    /// Counts the bytes delivered to it.
+    pub(crate) delivered: Arc<AtomicU64>,
 }
 
 /// Runs applications, all in the calling thread.
@@ -129,6 +132,7 @@ impl<'h> ApplicationRunner<'h> {
                 end.peers,
                 end.channel,
                 end.application.speaks_first(),
+                end.delivered,
             )?;
             runner.applications.push(end.application);
         }

@@ -7,6 +7,8 @@ mod tcp_info_queries;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bentpipe_host::{ConnectError, Member, Ports, SocketId};
@@ -122,11 +124,12 @@ impl<'h> SocketTable<'h> {
         peers: (Address, Ports),
         channel: Option<Address>,
         speaks_first: bool,
+        delivered: Arc<AtomicU64>,
     ) -> io::Result<()> {
         let me = self.applications.len();
         let fast_open = speaks_first && member.config.fast_open;
         self.applications.push(ApplicationState::new(
-            host, control, no_delay, fast_open, member, peers,
+            host, control, no_delay, fast_open, member, peers, delivered,
         ));
         for port in listen_ports {
             if let Some(channel) = channel {
