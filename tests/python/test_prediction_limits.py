@@ -307,3 +307,19 @@ def test_random_networks_stay_within_predicted_limits(number: int) -> None:
         for flow in bentpipe.predict(network).flows:
             limit = flow.limits_bps[flow.binding]
             assert got[flow.name] <= 1.001 * limit + 1.0, (seed, flow.name, flow.binding)
+
+
+@pytest.mark.parametrize(
+    ("app", "keeps_sending"),
+    [
+        ('{ kind = "bulk" }', True),
+        ('{ kind = "bulk", direction = "both" }', True),
+        ('{ kind = "bulk", size = "1 MB", transfers = 3, pause = "1 s" }', False),
+        ('{ kind = "web" }', False),
+        ('{ kind = "voice" }', False),
+    ],
+)
+def test_flow_keeps_sending_as_the_entry_of_its_application(app: str, keeps_sending: bool) -> None:
+    """An application's entry states whether it always has data to send; pauses end that."""
+    (flow,) = bentpipe.predict("geo-consumer", settings={"flows.download.app": app}).flows
+    assert flow.keeps_sending == keeps_sending

@@ -12,7 +12,6 @@ from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.cli.tables import Table
 from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction import predict as evaluate
-from bentpipe.prediction.predictions import KEEPS_SENDING
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
 
@@ -38,7 +37,7 @@ def _of_the_lowest(flow: FlowPrediction) -> str:
     if flow.margin is not None:
         verb = "likely binds" if flow.lowest in flow.estimates_bps else "binds"
         return f": {verb}, within {flow.margin:.0%}"
-    if flow.application not in KEEPS_SENDING and flow.lowest != "offered":
+    if not flow.keeps_sending and flow.lowest != "offered":
         # An application that pauses may send less than all of them allow.
         return ": the lowest"
     return ": the lowest, not likely"

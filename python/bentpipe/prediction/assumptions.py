@@ -91,7 +91,7 @@ def _doubts(path: FlowPath, prediction: FlowPrediction) -> Iterator[str]:
     yield from _of_links(path)
     if path.datagrams is not None:
         yield from _of_datagrams(path, prediction)
-    elif path.application != "bulk" or not path.over_tcp:
+    elif not (path.one_transfer and path.over_tcp):
         yield f"the application ({path.application}) may send less"
     else:
         yield from _of_transfer(path, prediction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -62,22 +63,35 @@ def datagrams(app: Table) -> Datagrams | None:
 
     None unless the packets have one size and one interval, and go by UDP or ICMP.
     """
-    if app["kind"] == "ping":
-        size = int(app["size_bytes"])
-        # Goodput counts the replies.
-        return Datagrams(payload_bytes=size, offered_bps=8.0 * size / app["interval_s"])
-    if app["kind"] == "voice":
-        speech = math.ceil(_CODECS_BPS[app["codec"]] * app["packet_s"] / 8.0)
-        size = speech + _RTP_BYTES
-        return Datagrams(payload_bytes=size, offered_bps=2 * 8.0 * size / app["packet_s"])
-    if app["kind"] == "packets" and app["transport"] == "udp" and app["on"] is None:
-        return _packets(app)
-    return None
+    of_kind = _DATAGRAMS.get(app["kind"])
+    return None if of_kind is None else of_kind(app)
 
 
-def _packets(app: Table) -> Datagrams | None:
+def _of_echoes(app: Table) -> Datagrams:
+    size = int(app["size_bytes"])
+    # Goodput counts the replies.
+    return Datagrams(payload_bytes=size, offered_bps=8.0 * size / app["interval_s"])
+
+
+def _of_speech(app: Table) -> Datagrams:
+    speech = math.ceil(_CODECS_BPS[app["codec"]] * app["packet_s"] / 8.0)
+    size = speech + _RTP_BYTES
+    return Datagrams(payload_bytes=size, offered_bps=2 * 8.0 * size / app["packet_s"])
+
+
+def _of_packets(app: Table) -> Datagrams | None:
+    if app["transport"] != "udp" or app["on"] is not None:
+        return None
     # A random size or interval is a distribution, such as "exponential(20 ms)".
     size, interval_s = in_base_unit(app["size"]), in_base_unit(app["interval"])
     if not size or not interval_s:
         return None
     return Datagrams(payload_bytes=int(size), offered_bps=8.0 * size / interval_s)
+
+
+# The datagrams of each application that may have a fixed rate.
+_DATAGRAMS: Final[Mapping[str, Callable[[Table], Datagrams | None]]] = {
+    "ping": _of_echoes,
+    "voice": _of_speech,
+    "packets": _of_packets,
+}

@@ -236,7 +236,7 @@ def _ignored(path: FlowPath) -> tuple[str, ...]:
             ignored.insert(0, f"losses, of {_who_answers_loss(each)}")
     if path.processing_with_acks_s and not _is_one_way_tcp(path):
         ignored.insert(0, "processing: a packet's time at a processor")
-    if path.application != "bulk":
+    if not path.one_transfer:
         ignored.insert(0, f"application: {path.application}")
     return tuple(dict.fromkeys(ignored))
 
@@ -251,7 +251,7 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
         return replace(slowest, name=path.flow, like=path.flow, parts=parts, models=models)
     asymmetric = path.asymmetric()
     answers = tuple(each(path) for each in MODELS)
-    if path.application != "bulk":
+    if not path.one_transfer:
         reason = f"it is of one bulk transfer, and this is {path.application}"
         answers = tuple(
             ModelAnswer(name=each.name, applies=False, reason=reason) for each in answers
@@ -294,7 +294,7 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
 
 def _is_one_way_tcp(path: FlowPath) -> bool:
     """Whether one connection carries full segments one way and ACKs the other."""
-    return path.over_tcp and path.application == "bulk"
+    return path.over_tcp and path.one_transfer
 
 
 def _counts_both_ways(path: FlowPath) -> bool:
@@ -333,7 +333,7 @@ def _limits(path: FlowPath) -> dict[str, float]:
             limits["pacing"] = paced
         if path.processing_s:
             limits["processing"] = 8.0 * path.segment_bytes / path.processing_s
-    if path.transfer_bytes is not None and path.application == "bulk":
+    if path.transfer_bytes is not None and path.one_transfer:
         # The last byte travels one way after the round trips of slow start. A rule that follows
         # RFC 5681 at most doubles the window in each.
         rounds = 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bentpipe.kinds import with_role
 from bentpipe.prediction.acks import Acks, hold_back
 from bentpipe.prediction.max_min_fairness import Uses, levels
 
@@ -249,4 +250,4 @@ def _packets_per_s(path: FlowPath) -> float:
         return 0.0
     per_s = path.datagrams.offered_bps / (8.0 * path.datagrams.payload_bytes)
     # The goodput of a call counts both directions.
-    return per_s / 2.0 if path.application == "voice" else per_s
+    return per_s / 2.0 if path.application in with_role("call") else per_s

@@ -13,12 +13,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
-from bentpipe.kinds import gateway_kind, window_rule
+from bentpipe.kinds import applications, gateway_kind, window_rule
 from bentpipe.prediction.changes import shares
 from bentpipe.prediction.data_direction import Datagrams, data_direction, datagrams
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
 from bentpipe.prediction.network import Direction, directions, sharing_flows
 from bentpipe.prediction.pages import WebPage
+from bentpipe.prediction.predictions import BOTH_WAYS
 from bentpipe.prediction.quantities import in_base_unit
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ class FlowPath:
     initial_rto_s: float
     # None: until the end of the run.
     transfer_bytes: int | None
-    # The models apply to "bulk" alone.
     application: str
+    # Number of directions in which it always has data to send. The models are of one.
+    greedy_ways: int
     # Gateways on the way that end the connection or change its packets.
     intervening: tuple[str, ...]
     # Number of other flows that use one of the same directions, and the name if there is one.
@@ -107,13 +109,18 @@ class FlowPath:
     all_the_run: bool = False
 
     @property
+    def one_transfer(self) -> bool:
+        """Whether it is one bulk transfer one way."""
+        return self.greedy_ways == 1
+
+    @property
     def likeness(self) -> Hashable:
         """All inputs of the formulas, without names: equal for flows with equal predictions."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in ("flow", "sender", "receiver"):
             del own[name]
         changes = any(each.states for each in (*self.downlink, *self.uplink))
-        if not changes and (self.transfer_bytes is not None or self.application != "bulk"):
+        if not changes and (self.transfer_bytes is not None or not self.one_transfer):
             # The end of the run counts for transfers without a size, and on paths that change.
             del own["duration_s"], own["run_s"]
         own["parts"] = tuple(part.likeness for part in self.parts)
@@ -285,6 +292,21 @@ class FlowPath:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Surroundings:
+    """Inputs that the path of a flow and those of its parts share.
+
+    `ip`: "v4" or "v6". For the others, see `FlowPath`.
+    """
+
+    nodes: Mapping[str, Table]
+    sharing: int
+    shares_with: str | None
+    duration_s: float
+    run_s: float
+    ip: str
+
+
 def flow_paths(resolved: Table) -> list[FlowPath]:
     """Return the path of every flow of a resolved scenario (`Scenario.resolved`) with two ends."""
     nodes = {node["name"]: node for node in resolved["nodes"]}
@@ -320,32 +342,17 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
             pair = pair[::-1]
             flow = {**flow, "from": pair[0], "to": pair[1]}
         splits = _split_at(flow, nodes, downlink, uplink)
-        path = _flow_path(
-            flow,
-            ends=_ends(nodes, pair, downlink),
+        around = _Surroundings(
             nodes=nodes,
-            downlink=downlink,
-            uplink=uplink,
             sharing=count,
             shares_with=other,
             duration_s=duration_s,
             run_s=resolved["duration_s"],
             ip=resolved["ip"],
         )
+        path = _flow_path(flow, _ends(nodes, pair, downlink), downlink, uplink, around)
         if splits:
-            parts = _parts(
-                flow,
-                nodes,
-                splits,
-                downlink,
-                uplink,
-                sharing=count,
-                shares_with=other,
-                duration_s=duration_s,
-                run_s=resolved["duration_s"],
-                ip=resolved["ip"],
-            )
-            path = replace(path, parts=parts)
+            path = replace(path, parts=_parts(flow, splits, downlink, uplink, around))
         else:
             windows = hybrid_windows(
                 flow,
@@ -415,16 +422,10 @@ def _ends(
 
 def _parts(
     flow: Table,
-    nodes: Mapping[str, Table],
     splits: Sequence[str],
     downlink: Sequence[Direction],
     uplink: Sequence[Direction],
-    *,
-    sharing: int,
-    shares_with: str | None,
-    duration_s: float,
-    run_s: float,
-    ip: str,
+    around: _Surroundings,
 ) -> tuple[FlowPath, ...]:
     parts = []
     # The nodes that data and ACKs pass, in order; direction n leads from node n to the next.
@@ -433,36 +434,20 @@ def _parts(
     for source, end in itertools.pairwise([flow["from"], *splits, flow["to"]]):
         down = downlink[data.index(source) : data.index(end)]
         up = uplink[acks.index(end) : acks.index(source)]
-        part = _flow_path(
-            {**flow, "name": f"{source} to {end}"},
-            ends=_ends(nodes, (source, end), down),
-            nodes=nodes,
-            downlink=down,
-            uplink=up,
-            sharing=sharing,
-            shares_with=shares_with,
-            duration_s=duration_s,
-            run_s=run_s,
-            ip=ip,
-        )
-        parts.append(part)
+        ends = _ends(around.nodes, (source, end), down)
+        parts.append(_flow_path({**flow, "name": f"{source} to {end}"}, ends, down, up, around))
     return tuple(parts)
 
 
 def _flow_path(
     flow: Table,
-    *,
     ends: tuple[Table, Table],
-    nodes: Mapping[str, Table],
     downlink: Sequence[Direction],
     uplink: Sequence[Direction],
-    sharing: int,
-    shares_with: str | None,
-    duration_s: float,
-    run_s: float,
-    ip: str,
+    around: _Surroundings,
 ) -> FlowPath:
     sender, receiver = ends
+    nodes, ip = around.nodes, around.ip
     segment_bytes = min(sender["mss_bytes"], receiver["mss_bytes"])
     timestamps = sender["timestamps"] and receiver["timestamps"]
     header_bytes = _HEADER_BYTES[ip] + (_TIMESTAMP_BYTES if timestamps else 0)
@@ -494,6 +479,8 @@ def _flow_path(
     delayed_ack_s = receiver["delayed_ack_s"]
     segments_per_ack = 1 if delayed_ack_s is None else int(receiver["ack_every"])
     counts_bytes_in_avoidance = sender["congestion_avoidance"] == "byte-counting"
+    application = _application(flow["app"])
+    greedy_ways = _greedy_ways(application)
     return FlowPath(
         flow=flow["name"],
         sender=flow["from"],
@@ -517,13 +504,14 @@ def _flow_path(
         initial_rto_s=sender["initial_rto_s"],
         # The size of an echo source is a packet's.
         transfer_bytes=None if own is not None else flow["app"].get("size_bytes"),
-        application=_application(flow["app"]),
+        application=application,
+        greedy_ways=greedy_ways,
         # A split gateway that does not split this flow is a router for it.
         intervening=tuple(
             each.to for each in downlink if gateway_kind(nodes[each.to]["kind"]).acknowledges
         ),
-        sharing=sharing,
-        shares_with=shares_with,
+        sharing=around.sharing,
+        shares_with=around.shares_with,
         congestion_control=sender["congestion_control"],
         hybla_reference_rtt_s=_hybla_reference_rtt_s(sender),
         initial_threshold_segments=(
@@ -531,17 +519,15 @@ def _flow_path(
         ),
         counts_bytes=sender["slow_start"] != "standard",
         slow_start=sender["slow_start"],
-        duration_s=duration_s,
-        run_s=run_s,
+        duration_s=around.duration_s,
+        run_s=around.run_s,
         pacing_bps=in_base_unit(sender["pacing"]),
         processing_s=processing_s,
         processors=processors,
         grows_if_unused=not sender["window_validation"],
         page=WebPage.of(flow["app"]),
         all_the_run=(
-            flow["start_s"] == 0.0
-            and _application(flow["app"]) == "bulk"
-            and flow["app"].get("size_bytes") is None
+            flow["start_s"] == 0.0 and greedy_ways == 1 and flow["app"].get("size_bytes") is None
         ),
     )
 
@@ -584,13 +570,21 @@ def _hybla_reference_rtt_s(tcp: Table) -> float | None:
 
 
 def _application(app: Table) -> str:
-    """Return what a flow does; "bulk" of a plain transfer, whichever way it goes."""
+    """Return what a flow does; the application alone if it does so once and one way."""
     kind = str(app["kind"])
-    if kind == "bulk" and app.get("direction") == "both":
-        return "bulk both ways"
-    if kind == "bulk" and app.get("transfers", 1) != 1:
-        return f"{app['transfers']} bulk transfers"
+    if app.get("direction") == "both":
+        return kind + BOTH_WAYS
+    if app.get("transfers", 1) != 1:
+        return f"{app['transfers']} {kind} transfers"
     return kind
+
+
+def _greedy_ways(application: str) -> int:
+    """Return the number of directions in which an application always has data to send."""
+    kind = applications().get(application.removesuffix(BOTH_WAYS))
+    if kind is None or not kind.keeps_sending:
+        return 0
+    return 2 if application.endswith(BOTH_WAYS) else 1
 
 
 def _slowest(route: Sequence[Direction], packet_bytes: float) -> Direction:

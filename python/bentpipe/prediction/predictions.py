@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bentpipe.kinds import applications
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Applications that always have data to send.
-KEEPS_SENDING: Final = frozenset({"bulk", "bulk both ways", "carousel"})
+# Follows an application's name where both ends send.
+BOTH_WAYS: Final = " both ways"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,12 @@ class FlowPrediction:
     def rates_bps(self) -> dict[str, float]:
         """The limits and the estimates."""
         return {**self.limits_bps, **self.estimates_bps}
+
+    @property
+    def keeps_sending(self) -> bool:
+        """Whether the application always has data to send."""
+        kind = applications().get(self.application.removesuffix(BOTH_WAYS))
+        return kind is not None and kind.keeps_sending
 
     @property
     def lowest_bps(self) -> float:

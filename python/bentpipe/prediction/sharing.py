@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
     from bentpipe.prediction.paths import FlowPath
     from bentpipe.prediction.predictions import FlowPrediction
-
-# Applications that send as fast as TCP allows, in one direction or in both.
-_ONE_WAY: Final = "bulk"
-_BOTH_WAYS: Final = "bulk both ways"
 
 
 def sharing_estimates(
@@ -167,9 +163,9 @@ def _behind_queues(
 
 def _ways(path: FlowPath) -> Iterator[FlowPath]:
     """Yield a transfer's path, and the reverse path if both ends send."""
-    if path.application in (_ONE_WAY, _BOTH_WAYS):
+    if path.greedy_ways:
         yield path
-    if path.application == _BOTH_WAYS:
+    if path.greedy_ways > 1:
         yield _reversed(path)
 
 
@@ -183,7 +179,7 @@ def _wanted(path: FlowPath, prediction: FlowPrediction) -> float:
     # Slow start makes a transfer longer, but does not reduce the share that it takes.
     limits = prediction.rates_bps
     limits.pop("transfer size", None)
-    if path.application == _ONE_WAY:
+    if path.one_transfer:
         return min(limits.values())
     slowest_s = max(each.packet_time_s(path.packet_bytes) for each in path.downlink)
     return min(8.0 * path.segment_bytes / min(slowest_s, FOR_EVER), uplink_acks_bps(path))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from bentpipe.advice.trials import WORTHWHILE
 from bentpipe.advice.wording import SPELLED, full_resources, usual_flow
 from bentpipe.application_metrics import OPINION_SCORES
-from bentpipe.prediction.predictions import KEEPS_SENDING
 from bentpipe.scenario_report.measures import GOODPUT, RECEIVED, TRANSFER, MeasureRange, shown
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
@@ -559,7 +558,7 @@ def _predicted_goodput(
     notes = flow.doubts or tuple(f"{each}: no formula includes it" for each in flow.ignored)
     margin = f", ± {flow.margin:.0%}" if flow.margin is not None else ""
     # Other applications send less than an estimate of what the path carries.
-    sends_so_much = flow.application in KEEPS_SENDING or flow.lowest == "offered"
+    sends_so_much = flow.keeps_sending or flow.lowest == "offered"
     if lowest_bps <= 0.0:
         compared = "–"
     elif flow.margin is not None or (is_estimate and sends_so_much):
