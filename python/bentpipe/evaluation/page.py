@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bentpipe.evaluation.verdicts import VERDICTS, label, rules
 from bentpipe.files import atomic_write
 from bentpipe.report.inline_svg import inline_svg
+from bentpipe.report.templates import template
 
 if TYPE_CHECKING:
     from bentpipe.evaluation.runner import Evaluation, Section
@@ -20,15 +21,8 @@ _FOLDER = Path(__file__).parent
 
 def write_page(evaluation: Evaluation, path: Path) -> None:
     """Write the report; it refers to no other file but the data beside it."""
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"figure": _figure, "label": label, "css": _css}
-    page = environment.get_template("evaluation.html").render(
+    filters: dict[str, Callable[..., Any]] = {"figure": _figure, "label": label, "css": _css}
+    page = template(_FOLDER / "evaluation.html", filters).render(
         evaluation=evaluation,
         data=rules(),
         provenance=evaluation.provenance,

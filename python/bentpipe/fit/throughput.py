@@ -104,23 +104,17 @@ def _tcp(
     if plateau is None:
         reasons[f"{direction}.rate"] = "the throughput of iperf3 never stays constant"
     else:
-        value, low, high = bootstrap(plateau / payload_share, median)
         evidence = "round trips lengthened" if inflated else "no evidence that the link was full"
-        estimates.append(
-            Estimate(
-                key=f"{direction}.rate",
-                value=value,
-                low=low,
-                high=high,
-                unit="bit/s",
-                source=name,
-                method=f"plateau of {len(plateau)} intervals {where}, with headers ({evidence}); "
-                "bootstrap",
-                weight=0.01 * len(plateau),
-            )
+        rate = _rate_of(
+            plateau / payload_share,
+            direction,
+            name,
+            f"plateau of {len(plateau)} intervals {where}, with headers ({evidence})",
+            intervals=len(plateau),
         )
+        estimates.append(rate)
         if inflated and base_s is not None:
-            queue = (float(rtt_s.max()) - base_s) * value / 8
+            queue = (float(rtt_s.max()) - base_s) * rate.value / 8
             reasons[f"{direction}.queue"] = (
                 f"iperf3 reports mean round trips: the queue held at least {queue / 1e3:.0f} kB"
             )
@@ -195,19 +189,8 @@ def _udp(
         rates = 8 * rows[:, 2] / (rows[:, 1] - rows[:, 0]) * (size + _UDP_HEADERS) / size
         # Only the receiver's intervals have what arrived.
         samples = rates if direction == FORWARD else np.full(3, received)
-        value, low, high = bootstrap(samples, median)
-        estimates.append(
-            Estimate(
-                key=f"{direction}.rate",
-                value=value,
-                low=low,
-                high=high,
-                unit="bit/s",
-                source=name,
-                method=f"datagrams received while {share:.0%} were lost, with headers; bootstrap",
-                weight=0.01 * len(rows),
-            )
-        )
+        method = f"datagrams received while {share:.0%} were lost, with headers"
+        estimates.append(_rate_of(samples, direction, name, method, intervals=len(rows)))
         reasons[f"{direction}.loss"] = "more datagrams were sent than the link carries"
     else:
         fates = np.zeros(packets, dtype=bool)
@@ -222,6 +205,23 @@ def _udp(
         summary=f"UDP {word} of {seconds:.0f} s, {packets:,} datagrams",
         estimates=tuple(estimates),
         reasons=reasons,
+    )
+
+
+def _rate_of(
+    samples: Floats, direction: Direction, source: str, method: str, *, intervals: int
+) -> Estimate:
+    """Return the rate of a direction from samples of so many intervals."""
+    value, low, high = bootstrap(samples, median)
+    return Estimate(
+        key=f"{direction}.rate",
+        value=value,
+        low=low,
+        high=high,
+        unit="bit/s",
+        source=source,
+        method=f"{method}; bootstrap",
+        weight=0.01 * intervals,
     )
 
 
@@ -290,20 +290,15 @@ def read_flent(path: Path, data: dict[str, Any]) -> Measurement:
         if plateau is None:
             reasons[f"{direction}.rate"] = "the throughput never stays constant"
             continue
-        value, low, high = bootstrap(plateau * (_USUAL_MSS + _TCP_HEADERS) / _USUAL_MSS, median)
-        estimates.append(
-            Estimate(
-                key=f"{direction}.rate",
-                value=value,
-                low=low,
-                high=high,
-                unit="bit/s",
-                source=name,
-                method=f"plateau of the TCP goodput in {len(plateau)} intervals, with headers of "
-                f"{_TCP_HEADERS} B in {_USUAL_MSS} B; bootstrap",
-                weight=0.01 * len(plateau),
-            )
+        rate = _rate_of(
+            plateau * (_USUAL_MSS + _TCP_HEADERS) / _USUAL_MSS,
+            direction,
+            name,
+            f"plateau of the TCP goodput in {len(plateau)} intervals, with headers of "
+            f"{_TCP_HEADERS} B in {_USUAL_MSS} B",
+            intervals=len(plateau),
         )
+        estimates.append(rate)
     if len(rtt):
         known = np.isfinite(rtt) & (rtt > 0)
         if known.sum() >= _LEAST_INTERVALS:

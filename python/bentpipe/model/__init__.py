@@ -16,7 +16,8 @@ module         what it predicts                                      loss
 =============  ====================================================  =====================
 
 Every function takes keyword arguments only, with the unit in the name, broadcasts them against
-each other, and returns float64 arrays or a frozen dataclass of them. `AsymmetricPath` describes
+each other, and returns float64 arrays or a frozen dataclass of them. It raises ValueError on an
+argument outside its range and on shapes that do not broadcast. `AsymmetricPath` describes
 the two links. No throughput exceeds `AsymmetricPath.capacity_bps`.
 """
 

@@ -162,11 +162,6 @@ def transfer(
     -------
     CardwellPrediction
 
-    Raises
-    ------
-    ValueError
-        On an argument outside its range or shapes that do not broadcast.
-
     Notes
     -----
     Valid where the window, not the link, sets the pace: rounds last one RTT whatever is in them.

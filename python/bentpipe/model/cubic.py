@@ -35,20 +35,13 @@ def segment_rate(*, round_trip_s: ArrayLike, loss_rate: ArrayLike) -> FloatArray
 
     Parameters
     ----------
-    round_trip_s : array_like
-        RTT, seconds, above 0.
-    loss_rate : array_like
-        p, congestion signals per segment, in [0, 1).
+    round_trip_s, loss_rate : array_like
+        As in `mathis.segment_rate`.
 
     Returns
     -------
     ndarray of float
         Broadcast shape. No link in it: see `throughput_bps`.
-
-    Raises
-    ------
-    ValueError
-        On an argument outside its range or shapes that do not broadcast.
     """
     rtt = positive("round_trip_s", round_trip_s)
     p = probability("loss_rate", loss_rate)
@@ -73,7 +66,7 @@ def throughput_bps(
     loss_rate : array_like
         p, in [0, 1).
     round_trip_s : array_like, optional
-        RTT, seconds; the path's unloaded round trip when absent.
+        As in `mathis.throughput_bps`.
 
     Returns
     -------

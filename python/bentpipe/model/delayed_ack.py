@@ -183,11 +183,6 @@ def transfer(
     -------
     DelayedAckPrediction
 
-    Raises
-    ------
-    ValueError
-        On an argument outside its range or shapes that do not broadcast.
-
     Notes
     -----
     A round is held in memory: some 150 bytes for each segment of the widest window, or of the

@@ -152,11 +152,6 @@ def page(
     Returns
     -------
     PagePrediction
-
-    Raises
-    ------
-    ValueError
-        On an argument outside its range or shapes that do not broadcast.
     """
     cells = {
         "packet_s": path.packet_time_s,

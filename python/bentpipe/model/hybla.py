@@ -33,10 +33,8 @@ def segment_rate(
 
     Parameters
     ----------
-    round_trip_s : array_like
-        RTT, seconds, above 0.
-    loss_rate : array_like
-        p, congestion signals per segment, in [0, 1).
+    round_trip_s, loss_rate : array_like
+        As in `mathis.segment_rate`.
     reference_rtt_s : array_like, default 0.025
         RTT0, seconds, above 0.
     segments_per_ack : array_like, default 1
@@ -46,11 +44,6 @@ def segment_rate(
     -------
     ndarray of float
         Broadcast shape. No link in it: see `throughput_bps`.
-
-    Raises
-    ------
-    ValueError
-        On an argument outside its range or shapes that do not broadcast.
     """
     rtt = positive("round_trip_s", round_trip_s)
     reference = positive("reference_rtt_s", reference_rtt_s)
@@ -77,7 +70,7 @@ def throughput_bps(
     loss_rate, reference_rtt_s, segments_per_ack
         As in `segment_rate`.
     round_trip_s : array_like, optional
-        RTT, seconds; the path's unloaded round trip when absent.
+        As in `mathis.throughput_bps`.
 
     Returns
     -------

@@ -104,11 +104,6 @@ def throughput(
     -------
     LakshmanPrediction
 
-    Raises
-    ------
-    ValueError
-        On an argument outside its range or shapes that do not broadcast.
-
     Notes
     -----
     Valid for long transfers whose only losses are overflows, one per cycle, repaired without a

@@ -90,11 +90,6 @@ def limits(
     -------
     Limits
 
-    Raises
-    ------
-    ValueError
-        On an argument outside its range or shapes that do not broadcast.
-
     Notes
     -----
     The round trip of the window limit is obata2000's equation 3 (b segments arrive before the

@@ -179,11 +179,6 @@ def transfer(
     -------
     Obata2000Prediction
 
-    Raises
-    ------
-    ValueError
-        On an argument outside its range or shapes that do not broadcast.
-
     Notes
     -----
     Valid for: no loss, buffers that hold a whole window, an initial window of one segment.

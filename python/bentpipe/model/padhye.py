@@ -169,7 +169,7 @@ def throughput_bps(
     loss_rate, retransmission_timeout_s, window_segments, segments_per_ack, form
         As in `send_rate`.
     round_trip_s : array_like, optional
-        RTT, seconds; the path's unloaded round trip when absent.
+        As in `mathis.throughput_bps`.
 
     Returns
     -------

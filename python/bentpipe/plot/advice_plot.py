@@ -74,8 +74,7 @@ def _draw(
         if any(width >= 0.5 for width in widths):
             shares.barh(places, widths, left=begun, color=colour, label=label)
             begun = [start + width for start, width in zip(begun, widths, strict=True)]
-    shares.set_xlim(0.0, 100.0)
-    shares.set_xlabel("share of the senders' time (%)")
+    shares.set(xlim=(0.0, 100.0), xlabel="share of the senders' time (%)")
     shares.grid(visible=False, axis="y")
     shares.set_title("what limits the senders then")
     figure.legend(loc="outside lower center", ncols=7)

@@ -70,10 +70,12 @@ def _draw_received(figure: Figure, *, curves: _Curves, scenario: str) -> None:
         style = _STYLES[index % len(_STYLES)]
         shares = np.linspace(0.0, 100.0, len(percentiles))
         axes.plot(percentiles, shares, style, color=colour, label=label)
-    axes.set_ylim(0.0, 100.0)
-    axes.set_xlabel("share of the datagrams that came (%)")
-    axes.set_ylabel("share of the members that got no more (%)")
-    axes.set_title(f"{scenario}: what the members of groups got")
+    axes.set(
+        ylim=(0.0, 100.0),
+        xlabel="share of the datagrams that came (%)",
+        ylabel="share of the members that got no more (%)",
+        title=f"{scenario}: what the members of groups got",
+    )
     _name(figure, axes, curves)
 
 
@@ -105,8 +107,7 @@ def _draw(figure: Figure, *, curves: _Curves, title: str, mos: bool = False) -> 
         axes.plot(values, shares, style, color=colour, label=label)
     if mos:
         # Wider than the scale: where all calls are bad, the curve is not on the axis.
-        axes.set_xlim(0.9, 4.6)
-        axes.set_xlabel("mean opinion score (1 bad, 4.5 best)")
+        axes.set(xlim=(0.9, 4.6), xlabel="mean opinion score (1 bad, 4.5 best)")
     else:
         everything = np.concatenate([np.asarray(each) for each in curves.values()])
         positive = everything[everything > 0]
@@ -115,7 +116,9 @@ def _draw(figure: Figure, *, curves: _Curves, title: str, mos: bool = False) -> 
         else:
             axes.set_xlim(left=0.0)
         axes.set_xlabel("time (s)")
-    axes.set_ylim(0.0, 1.0)
-    axes.set_ylabel("share of all that take no longer" if not mos else "share that is no better")
-    axes.set_title(title)
+    axes.set(
+        ylim=(0.0, 1.0),
+        ylabel="share of all that take no longer" if not mos else "share that is no better",
+        title=title,
+    )
     _name(figure, axes, curves)

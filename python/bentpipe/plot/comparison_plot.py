@@ -39,10 +39,11 @@ def _draw(figure: Figure, *, comparison: Comparison) -> None:
                 if series is not None and len(series.times_s):
                     x, y = _line(series)
                     axes.plot(x, y / scale, style, color=colour, label=name)
-    bytes_.set_title(f"{comparison.simulated.summary.scenario}: the kernel's TCP and ours")
-    bytes_.set_ylabel("delivered (MB)")
-    windows.set_ylabel("congestion window (kB)")
-    windows.set_xlabel("time (s)")
+    bytes_.set(
+        title=f"{comparison.simulated.summary.scenario}: the kernel's TCP and ours",
+        ylabel="delivered (MB)",
+    )
+    windows.set(ylabel="congestion window (kB)", xlabel="time (s)")
     for axes in (bytes_, windows):
         axes.set_xlim(left=0.0)
     if bytes_.get_legend_handles_labels()[1]:

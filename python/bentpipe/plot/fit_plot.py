@@ -56,17 +56,15 @@ def _draw(figure: Figure, *, fit: Fit, result: RunResult) -> None:
         times, values = np.asarray(measured_rtt.times_s), np.asarray(measured_rtt.values)
         known = np.isfinite(values)
         _round_trips(trips, shares, times[known], values[known], is_measured=False)
-    sent.set_title(f"{fit.name}: the measurement, and the fitted scenario")
-    sent.set_ylabel(f"{fit.progress_series} (MB)")
-    sent.set_xlabel("time (s)")
-    trips.set_ylabel("round trip (ms)")
-    trips.set_xlabel("time (s)")
-    shares.set_ylabel("share of round trips")
-    shares.set_xlabel("round trip up to (ms)")
-    shares.set_ylim(0.0, 1.02)
+    sent.set(
+        title=f"{fit.name}: the measurement, and the fitted scenario",
+        ylabel=f"{fit.progress_series} (MB)",
+        xlabel="time (s)",
+    )
+    trips.set(ylabel="round trip (ms)", xlabel="time (s)")
+    shares.set(ylabel="share of round trips", xlabel="round trip up to (ms)", ylim=(0.0, 1.02))
     for axes in (sent, trips):
-        axes.set_xlim(left=0.0)
-        axes.set_ylim(bottom=0.0)
+        axes.set(xlim=(0.0, None), ylim=(0.0, None))
     for axes in (sent, trips, shares):
         if axes.get_legend_handles_labels()[1]:
             axes.legend()

@@ -206,8 +206,7 @@ def _goodput_row(series: Probes, summary: Summary, begin_s: float, end_s: float)
                 fontsize="x-small",
                 color="0.4",
             )
-        axes.set_ylabel(f"goodput ({unit})")
-        axes.set_ylim(bottom=0.0, top=None if highest else 1.0)
+        axes.set(ylabel=f"goodput ({unit})", ylim=(0.0, None if highest else 1.0))
 
     return draw
 
@@ -279,8 +278,7 @@ def _queue_row(series: Probes, summary: Summary, begin_s: float, end_s: float) -
             axes.set_yscale("symlog", linthresh=1.0)
         else:
             count_on_y(axes)
-        axes.set_ylabel("longest queue\n(packets)")
-        axes.set_ylim(bottom=0.0)
+        axes.set(ylabel="longest queue\n(packets)", ylim=(0.0, None))
 
     return draw
 
@@ -324,8 +322,7 @@ def _loss_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
             axes.set_yscale("symlog", linthresh=1.0)
         else:
             count_on_y(axes)
-        axes.set_ylabel("packets lost\nso far")
-        axes.set_ylim(bottom=0.0)
+        axes.set(ylabel="packets lost\nso far", ylim=(0.0, None))
 
     return draw
 

@@ -225,8 +225,7 @@ def draw_time_sequence(
         x, y = thin_points(again.times_s, again.values / scale)
         label = names.get("retransmitted", "retransmitted")
         axes.plot(x, y, "x", color=COLOURS[1], label=label, zorder=3)
-    axes.set_ylabel(f"stream offset ({unit})")
-    axes.set_ylim(bottom=0.0)
+    axes.set(ylabel=f"stream offset ({unit})", ylim=(0.0, None))
 
 
 def _draw_window(axes: Axes, probes: Probes) -> None:
@@ -246,8 +245,7 @@ def _draw_window(axes: Axes, probes: Probes) -> None:
             linestyle="--",
             label="slow start threshold",
         )
-    axes.set_ylabel(f"window ({unit})")
-    axes.set_ylim(bottom=0.0)
+    axes.set(ylabel=f"window ({unit})", ylim=(0.0, None))
 
 
 def _draw_gateway(axes: Axes, probes: Probes) -> None:
@@ -263,8 +261,7 @@ def _draw_gateway(axes: Axes, probes: Probes) -> None:
         axes.step(times_s, shown, where="post", color=colour, label=quantity.replace("_", " "))
     # One line has no legend.
     what = f"{present[0].replace('_', ' ')}, " if len(present) == 1 else ""
-    axes.set_ylabel(f"{what}all connections together ({unit})")
-    axes.set_ylim(bottom=0.0)
+    axes.set(ylabel=f"{what}all connections together ({unit})", ylim=(0.0, None))
 
 
 def _draw_queue(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
@@ -280,8 +277,7 @@ def _draw_queue(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
             draw_steps(axes, highest, edges, color=COLOURS[1], label="most of the samples")
         draw_steps(axes, mean, edges, color=COLOURS[0], label="mean of the samples")
     count_on_y(axes)
-    axes.set_ylabel(f"queue ({known[0].unit})")
-    axes.set_ylim(bottom=0.0)
+    axes.set(ylabel=f"queue ({known[0].unit})", ylim=(0.0, None))
 
 
 def draw_goodput(axes: Axes, probes: Probes, *, width_s: float, begin_s: float = 0.0) -> None:
@@ -296,8 +292,9 @@ def draw_goodput(axes: Axes, probes: Probes, *, width_s: float, begin_s: float =
     scale, unit = rate_scale(float(rates.max()))
     draw_steps(axes, rates / scale, edges, color=COLOURS[0], linewidth=1.4)
     width = edges[1] - edges[0]
-    axes.set_ylabel(f"goodput ({unit}), means over {format_seconds(float(width))}")
-    axes.set_ylim(bottom=0.0)
+    axes.set(
+        ylabel=f"goodput ({unit}), means over {format_seconds(float(width))}", ylim=(0.0, None)
+    )
 
 
 def _draw_goodput(axes: Axes, probes: Probes) -> None:
@@ -310,8 +307,7 @@ def _draw_granted(axes: Axes, probes: Probes) -> None:
     # Each is the mean of the interval that ends with it.
     times_s, rates = thin_line(granted.times_s, granted.values / scale)
     axes.step(times_s, rates, where="pre", color=COLOURS[0])
-    axes.set_ylabel(f"capacity granted ({unit})")
-    axes.set_ylim(bottom=0.0)
+    axes.set(ylabel=f"capacity granted ({unit})", ylim=(0.0, None))
 
 
 def _binned(probes: Probes, quantity: str, begin_s: float) -> tuple[Floats, Floats, Floats] | None:
@@ -331,8 +327,7 @@ def _draw_queue_bytes(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> No
     scale, unit = _byte_scale(float(highest.max()))
     draw_steps(axes, highest / scale, edges, color=COLOURS[1], label="most of the samples")
     draw_steps(axes, mean / scale, edges, color=COLOURS[0], label="mean of the samples")
-    axes.set_ylabel(f"queue ({unit})")
-    axes.set_ylim(bottom=0.0)
+    axes.set(ylabel=f"queue ({unit})", ylim=(0.0, None))
 
 
 def _draw_utilization(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
@@ -341,8 +336,7 @@ def _draw_utilization(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> No
         return
     edges, _, mean = binned
     draw_steps(axes, 100.0 * mean, edges, color=COLOURS[0])
-    axes.set_ylabel("time that it transmits (%)")
-    axes.set_ylim(0.0, 105.0)
+    axes.set(ylabel="time that it transmits (%)", ylim=(0.0, 105.0))
 
 
 def _draw_round_trips(axes: Axes, probes: Probes) -> None:

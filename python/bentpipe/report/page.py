@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bentpipe.files import atomic_write
 from bentpipe.report.inline_svg import inline_svg
+from bentpipe.report.templates import template
 
 if TYPE_CHECKING:
     from bentpipe.studies.runner import DrawnFigure, Reproduced, Reproduction
@@ -25,21 +25,14 @@ _SENTENCE: Final = re.compile(r"(?<=[.:;])\s+(?=[A-Z\"“])")
 
 def write_report(reproduction: Reproduction, path: Path) -> None:
     """Write the report; the only files that it refers to are those beside it."""
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    filters: dict[str, Callable[..., Any]] = {
         "first_sentence": first_sentence,
         "inline": _inline,
         "ranges": ranges,
         "rows": _rows,
         "shown": shown,
     }
-    page = environment.get_template("report.html").render(
+    page = template(_FOLDER / "report.html", filters).render(
         reproduction=reproduction,
         provenance=reproduction.provenance,
         folder=path.parent,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from bentpipe import _native
 from bentpipe.advice.remedies import Network
 from bentpipe.files import atomic_write
+from bentpipe.report.templates import template
 from bentpipe.scenario_report import wording
 from bentpipe.scenario_report.diagram import diagrams
 from bentpipe.scenario_report.differences import Difference, differences, written_differences
@@ -377,14 +377,7 @@ def _sections(report: Report) -> list[ScenarioSection]:
 
 def render(report: Report) -> str:
     """Return the report as HTML."""
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    filters: dict[str, Callable[..., Any]] = {
         "bytes": format_bytes,
         "capital": wording.capital,
         "measure": shown,
@@ -397,7 +390,7 @@ def render(report: Report) -> str:
     sections = _sections(report)
     from bentpipe.studies.provenance import Provenance
 
-    return environment.get_template("report.html").render(
+    return template(_FOLDER / "report.html", filters).render(
         report=report,
         sections=sections,
         compared=Compared(sections=sections) if len(sections) > 1 else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
@@ -267,6 +268,21 @@ class Analysis:
     measurements: Callable[[], Mapping[str, Measurement]]
     # Further paragraphs for the reader, with the numbers of this run.
     remarks: Callable[[], Sequence[str]] = _no_remarks
+
+    @classmethod
+    def of(
+        cls,
+        evidence: _Evidence,
+        figures: Iterable[Figure | Table],
+        measure: Callable[[_Evidence], Mapping[str, Measurement]],
+        remarks: Callable[[_Evidence], Sequence[str]],
+    ) -> Analysis:
+        """Return the analysis whose measurements and remarks are of the same evidence."""
+        return cls(
+            figures=figures,
+            measurements=partial(measure, evidence),
+            remarks=partial(remarks, evidence),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

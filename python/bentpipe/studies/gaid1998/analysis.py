@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.gaid1998.cells import SETS
@@ -28,11 +27,7 @@ if TYPE_CHECKING:
 def analyse(outcomes: Outcomes[Cell]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
-    return Analysis(
-        figures=_in_order(evidence),
-        measurements=partial(measure, evidence),
-        remarks=partial(remarks, evidence),
-    )
+    return Analysis.of(evidence, _in_order(evidence), measure, remarks)
 
 
 def _in_order(evidence: Evidence) -> Iterator[Figure | Table]:

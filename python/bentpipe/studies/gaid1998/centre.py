@@ -91,9 +91,7 @@ def centre_figure(evidence: Evidence) -> Figure:
         for index, (what, seconds) in enumerate(waits.items()):
             shift = (index - (len(waits) - 1) / 2) * width
             above.plot(places + shift, seconds, MARKERS[index], color=COLOURS[index], label=what)
-        above.set_yscale("log")
-        above.set_xlim(-0.5, len(results) - 0.5)
-        above.set_ylabel("95% within (s)")
+        above.set(yscale="log", xlim=(-0.5, len(results) - 0.5), ylabel="95% within (s)")
         below.set_xlim(-0.5, len(results) - 0.5)
         below.bar(places, [bps / 1e6 for bps in files], 0.5, color=COLOURS[3])
         below.set_ylabel("files, together\n(Mbit/s)")

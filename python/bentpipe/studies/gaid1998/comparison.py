@@ -65,8 +65,7 @@ def remedies_figure(evidence: Evidence) -> Figure:
         for place in places[1:]:
             axes.axvline(place - 0.5, color="#DDDDDD", linewidth=0.6)
         axes.grid(visible=False, axis="x")
-        axes.set_yscale("log")
-        axes.set_ylabel("goodput (Mbit/s)")
+        axes.set(yscale="log", ylabel="goodput (Mbit/s)")
         axes.set_xticks(
             places,
             [f"{network}\n{hosts}\n{100 * loss:g}% lost" for network, hosts, loss in groups],
@@ -146,9 +145,11 @@ def open_settings_figures() -> tuple[Figure, Table]:
             label="used",
         )
         published.band(axes, STANDARD_SENT_MB, STANDARD_SENT_MB)
-        axes.set_yscale("log")
-        axes.set_xlabel("settings, by what the server sends")
-        axes.set_ylabel("sent in set 1 in 100 s (Mbyte)")
+        axes.set(
+            yscale="log",
+            xlabel="settings, by what the server sends",
+            ylabel="sent in set 1 in 100 s (Mbyte)",
+        )
         legend_below(canvas, axes, columns=3)
 
     best = [row for row in SEARCH.best(rows) if row.within == most]

@@ -260,9 +260,7 @@ def _policies(evidence: Evidence) -> Figure:
             axes.plot([], [], "--", color=COLOURS[1], label="acknowledgment")
             axes.set_xticks(list(_NODES), list(_NODES.values()))
             axes.xaxis.tick_top()
-            axes.set_xlim(-0.15, 2.15)
-            axes.set_ylim(_FIRST_S, 0.0)
-            axes.set_xlabel(policy)
+            axes.set(xlim=(-0.15, 2.15), ylim=(_FIRST_S, 0.0), xlabel=policy)
             axes.grid(visible=False, axis="x")
         canvas.axes[0].set_ylabel("time (s)")
         handles, labels = canvas.axes[0].get_legend_handles_labels()
@@ -409,8 +407,7 @@ def _handshake() -> Figure:
                 fontsize=8.5,
             )
             axes.text(2.12, y - 0.3, noted, ha="left", va="center", fontsize=8, color=_GREY)
-        axes.set_xlim(-0.2, 4.0)
-        axes.set_ylim(-0.6 - len(steps), 0.7)
+        axes.set(xlim=(-0.2, 4.0), ylim=(-0.6 - len(steps), 0.7))
 
     return Figure(
         id="8",
@@ -441,8 +438,7 @@ def _network() -> Figure:
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
         axes.axis("off")
-        axes.set_xlim(-0.4, 2.6)
-        axes.set_ylim(-0.7, 0.8)
+        axes.set(xlim=(-0.4, 2.6), ylim=(-0.7, 0.8))
         for name, x in _BOXES:
             axes.text(
                 x,

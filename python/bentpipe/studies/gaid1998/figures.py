@@ -408,10 +408,12 @@ def _duplicate(evidence: Evidence, plan: _Plan) -> Figure:
                 markersize=size,
                 label=name,
             )
-        axes.set_xlim(0.0, _DUPLICATE_S)
-        axes.set_ylim(0.0, 1.05 * float(shown["sent by the gateway"].values.max()))
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel("end of the data (kbyte)")
+        axes.set(
+            xlim=(0.0, _DUPLICATE_S),
+            ylim=(0.0, 1.05 * float(shown["sent by the gateway"].values.max())),
+            xlabel="time (s)",
+            ylabel="end of the data (kbyte)",
+        )
         legend_below(canvas, axes, columns=2)
 
     return Figure(

@@ -116,10 +116,8 @@ def merged_figure(evidence: Evidence) -> Figure:
                 scaled = [each / 1e6 for each in heights] if axes is above else heights
                 axes.bar(places + shift, scaled, width, color=COLOURS[index], label=hub)
             axes.set_xticks(places, labels)
-        above.set_ylim(bottom=0.0)
-        above.set_ylabel("goodput (Mbit/s)")
-        below.set_ylim(bottom=0.0)
-        below.set_ylabel("hybrid-web:\n95% within (s)")
+        above.set(ylim=(0.0, None), ylabel="goodput (Mbit/s)")
+        below.set(ylim=(0.0, None), ylabel="hybrid-web:\n95% within (s)")
         legend_below(canvas, above, columns=2)
 
     return Figure(
@@ -159,10 +157,12 @@ def broadcast_figure(evidence: Evidence) -> Figure:
             color=COLOURS[1],
             label=f"closed form: {100.0 * said.shares[-1]:.1f}%",
         )
-        axes.set_xlim(left=0.0)
-        axes.set_ylim(0.0, 100.0)
-        axes.set_xlabel("time since the file's start (s)")
-        axes.set_ylabel("share of the files that are whole (%)")
+        axes.set(
+            xlim=(0.0, None),
+            ylim=(0.0, 100.0),
+            xlabel="time since the file's start (s)",
+            ylabel="share of the files that are whole (%)",
+        )
         legend_below(canvas, axes, columns=2)
 
     return Figure(
@@ -191,9 +191,11 @@ def memory_figure(evidence: Evidence) -> Figure:
         for (window, rates), colour, marker in zip(curves.items(), COLOURS, "osD^", strict=False):
             scaled = [rate / 1e6 for rate in rates]
             axes.plot(MEMORIES, scaled, marker=marker, color=colour, label=f"{window} offered")
-        axes.set_ylim(bottom=0.0)
-        axes.set_xlabel("the gateway's memory")
-        axes.set_ylabel("goodput of a hundred homes (Mbit/s)")
+        axes.set(
+            ylim=(0.0, None),
+            xlabel="the gateway's memory",
+            ylabel="goodput of a hundred homes (Mbit/s)",
+        )
         legend_below(canvas, axes, columns=4)
 
     return Figure(

@@ -86,8 +86,7 @@ def _ack_timeouts(evidence: Evidence) -> Figure:
         axes.set_xscale("log")
         axes.set_xticks(ACK_TIMEOUTS_MS, [f"{timeout}" for timeout in ACK_TIMEOUTS_MS])
         axes.minorticks_off()
-        axes.set_xlabel("ACK timeout of the gateway (ms)")
-        axes.set_ylabel("received, against 200 ms (%)")
+        axes.set(xlabel="ACK timeout of the gateway (ms)", ylabel="received, against 200 ms (%)")
         legend_below(canvas, axes, columns=2)
 
     return Figure(
@@ -146,13 +145,13 @@ def _stalls(evidence: Evidence) -> Figure:
             float(curve.at(_EXCERPT_S[1]) - curve.at(_EXCERPT_S[0])) for curve in curves.values()
         )
         excerpt.set_yticks(np.arange(0.0, most / 1e3 + window, 2 * window))
-        whole.set_xlim(0.0, DURATION_S)
-        whole.set_ylim(bottom=0.0)
-        whole.set_ylabel("acknowledged (Mbyte)")
-        excerpt.set_xlim(*_EXCERPT_S)
-        excerpt.set_ylim(0.0, 1.05 * most / 1e3)
-        excerpt.set_ylabel("since 30 s (kbyte)")
-        excerpt.set_xlabel("time (s)")
+        whole.set(xlim=(0.0, DURATION_S), ylim=(0.0, None), ylabel="acknowledged (Mbyte)")
+        excerpt.set(
+            xlim=_EXCERPT_S,
+            ylim=(0.0, 1.05 * most / 1e3),
+            ylabel="since 30 s (kbyte)",
+            xlabel="time (s)",
+        )
         legend_below(canvas, whole, columns=2)
 
     return Figure(
@@ -269,10 +268,12 @@ def _costs(evidence: Evidence) -> Figure:
                 markevery=10,
                 label=name,
             )
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("price of a minute of the modem's line (1 = 1 Mbyte on the satellite)")
-        axes.set_ylabel("cost of 1 Mbyte received\n(1 = 1 Mbyte on the satellite)")
+        axes.set(
+            xscale="log",
+            yscale="log",
+            xlabel="price of a minute of the modem's line (1 = 1 Mbyte on the satellite)",
+            ylabel="cost of 1 Mbyte received\n(1 = 1 Mbyte on the satellite)",
+        )
         legend_below(canvas, axes, columns=2)
 
     return Figure(

@@ -66,9 +66,11 @@ def _anticipation(evidence: Evidence) -> Figure:
             )
         used = float(FACTORS.index(FITTED.factor))
         published.mark(axes, used, STANDARD_SENT_MB, label="paper, set 1")
-        axes.set_yscale("log")
-        axes.set_ylabel("received in 100 s (Mbyte)")
-        axes.set_xlabel("windows of the host that the gateway sends at most")
+        axes.set(
+            yscale="log",
+            ylabel="received in 100 s (Mbyte)",
+            xlabel="windows of the host that the gateway sends at most",
+        )
         axes.set_xticks(places, limits)
         legend_below(canvas, axes, columns=5)
 
@@ -115,9 +117,7 @@ def _delays(evidence: Evidence) -> Figure:
                     linewidth=width,
                     label=f"set {number}",
                 )
-            axes.set_xlim(0.0, _SHOWN_S)
-            axes.set_ylim(0.0, None)
-            axes.set_ylabel("delay (ms)")
+            axes.set(xlim=(0.0, _SHOWN_S), ylim=(0.0, None), ylabel="delay (ms)")
         all_axes[-1].set_xlabel("time (s)")
         legend_of(canvas, all_axes)
 
@@ -193,8 +193,7 @@ def _sender(evidence: Evidence) -> Figure:
                     drawstyle="steps-post",
                     label=f"set {number}",
                 )
-            axes.set_xlim(0.0, _SHOWN_S)
-            axes.set_ylim(0.0, None)
+            axes.set(xlim=(0.0, _SHOWN_S), ylim=(0.0, None))
             axes.set_ylabel(quantity.label, fontsize=8.5)
         all_axes[-1].set_xlabel("time (s)")
         legend_of(canvas, all_axes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.karir1999.evidence import Evidence
@@ -18,8 +17,4 @@ if TYPE_CHECKING:
 def analyse(outcomes: Outcomes[Cell]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
-    return Analysis(
-        figures=figures(evidence),
-        measurements=partial(measure, evidence),
-        remarks=partial(remarks, evidence),
-    )
+    return Analysis.of(evidence, figures(evidence), measure, remarks)

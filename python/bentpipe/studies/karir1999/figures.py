@@ -94,8 +94,7 @@ def _figure_3() -> Figure:
                 "", xy=(x + 2.9, -0.35), xytext=(x + 0.1, -0.35), arrowprops={"arrowstyle": "<->"}
             )
             axes.text(x + 1.5, -0.45, text, ha="center", va="top", fontsize=8)
-        axes.set_xlim(-0.2, 10.6)
-        axes.set_ylim(-0.9, 1.3)
+        axes.set(xlim=(-0.2, 10.6), ylim=(-0.9, 1.3))
 
     return Figure(
         id="3",
@@ -161,10 +160,7 @@ def _draw(
                 markevery=_marked(times, index, until_s),
                 label=NAMES[network],
             )
-        axes.set_title(_TITLES[setting])
-        axes.set_xlabel("time (s)")
-        axes.set_xlim(0.0, until_s)
-        axes.set_ylim(0.0, top)
+        axes.set(title=_TITLES[setting], xlabel="time (s)", xlim=(0.0, until_s), ylim=(0.0, top))
     both[0].set_ylabel(label)
     return both
 
@@ -285,8 +281,7 @@ def _figure_7(evidence: Evidence) -> Figure:
             published.mark(axes, ends, y, label=label)
         axes.set_yticks(range(len(NETWORKS)), labels=[NAMES[network] for network in NETWORKS])
         axes.invert_yaxis()
-        axes.set_xlabel("download time (s)")
-        axes.set_xlim(0.0, 1.15 * max(longest, 4.0 * gateways))
+        axes.set(xlabel="download time (s)", xlim=(0.0, 1.15 * max(longest, 4.0 * gateways)))
         legend_below(canvas, axes, columns=2)
 
     return Figure(
@@ -337,9 +332,7 @@ def _windows(evidence: Evidence) -> Figure:
         left.set_ylabel("throughput (kbit/s)")
         right.set_ylabel("round trip at the server (ms)")
         for axes in (left, right):
-            axes.set_xlabel("window between the hosts (KiB)")
-            axes.set_xlim(0.0, 200.0)
-            axes.set_ylim(bottom=0.0)
+            axes.set(xlabel="window between the hosts (KiB)", xlim=(0.0, 200.0), ylim=(0.0, None))
         legend_below(canvas, left, columns=3)
 
     return Figure(

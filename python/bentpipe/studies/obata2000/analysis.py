@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +20,7 @@ if TYPE_CHECKING:
 def analyse(outcomes: Outcomes[Transfer]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
-    return Analysis(
-        figures=figures(evidence),
-        measurements=partial(measure, evidence),
-        remarks=partial(_remarks, evidence),
-    )
+    return Analysis.of(evidence, figures(evidence), measure, _remarks)
 
 
 def _remarks(evidence: Evidence) -> tuple[str, ...]:

@@ -230,8 +230,7 @@ def _figure_9(evidence: Evidence) -> Figure:
         names = {"sent": "sent by the server", "delivered": "delivered at the client"}
         shown = {name: each for name, each in probes.items() if name != "acknowledged"}
         draw_time_sequence(axes, shown, names=names)
-        axes.set_xlabel("time (s)")
-        axes.set_xlim(0.0, cells.CONNECTION_S)
+        axes.set(xlabel="time (s)", xlim=(0.0, cells.CONNECTION_S))
         axes.legend(loc="upper left")
 
     return Figure(
@@ -281,10 +280,12 @@ def _error_figure(evidence: Evidence) -> Figure:
                 share = np.arange(1, len(ordered) + 1) / len(ordered)
                 axes.step(ordered, share, where="post", color=colour, linestyle=style, label=label)
             axes.axvline(0.02, color="grey", linestyle=":", label="2%")
-            axes.set_xscale("log")
-            axes.set_xlim(smallest, 1.0)
-            axes.set_ylim(0.0, 1.02)
-            axes.set_title(f"{len(comparison.transfers)} cells: {name}")
+            axes.set(
+                xscale="log",
+                xlim=(smallest, 1.0),
+                ylim=(0.0, 1.02),
+                title=f"{len(comparison.transfers)} cells: {name}",
+            )
             axes.set(
                 xlabel="relative error of the throughput, at most", ylabel="share of the cells"
             )
@@ -363,8 +364,7 @@ def _window_axis(axes: Axes, ticks: Sequence[int]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(list(ticks), labels=[str(each) for each in ticks])
     axes.set_xticks([], minor=True)
-    axes.set_xlabel("maximum window size, whole segments (KByte)")
-    axes.set_ylim(bottom=0.0)
+    axes.set(xlabel="maximum window size, whole segments (KByte)", ylim=(0.0, None))
 
 
 def _explain(axes: Axes, styles: Mapping[str, Mapping[str, Any]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.samaraweera1999.comparison import comparison_figures
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 def analyse(outcomes: Outcomes[Download]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
-    return Analysis(
-        figures=[*figures(evidence), *comparison_figures(evidence)],
-        measurements=partial(measure, evidence),
-        remarks=partial(remarks, evidence),
+    return Analysis.of(
+        evidence, [*figures(evidence), *comparison_figures(evidence)], measure, remarks
     )

@@ -148,8 +148,7 @@ def _slow_start(evidence: Evidence) -> Figure:
             )
         half = 0.5 * cells.PIPE_SEGMENTS
         published.band(axes, half, half, label="paper: half of the pipe")
-        axes.set_xlim(0.0, 10.0)
-        axes.set_ylim(bottom=0.0)
+        axes.set(xlim=(0.0, 10.0), ylim=(0.0, None))
         axes.set(xlabel="time (s)", ylabel="queue at the satellite interface (packets)")
         legend_below(canvas, axes, columns=2)
 

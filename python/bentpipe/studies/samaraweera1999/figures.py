@@ -107,10 +107,7 @@ def _queue_panels(
     top = 1.05 * max(float(curve.values.max()) for curve in curves.values())
     for axes, index, (name, curve) in zip(panels, indices, curves.items(), strict=True):
         _draw_envelope(axes, curve, index=index, name=name, end_s=cells.DURATION_S)
-        axes.set_title(name)
-        axes.set_xlim(0.0, cells.DURATION_S)
-        axes.set_ylim(0.0, top)
-        axes.set_ylabel(y_label)
+        axes.set(title=name, xlim=(0.0, cells.DURATION_S), ylim=(0.0, top), ylabel=y_label)
     panels[-1].set_xlabel("time (s)")
 
 
@@ -155,8 +152,7 @@ def _single_figure(
         if at_s is not None:
             late = curves[NAMES[COMPACTION]]
             published.mark(axes, at_s, float(late.at(at_s)), label=f"paper: {at_s:g} s")
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel(y_label)
+        axes.set(xlabel="time (s)", ylabel=y_label)
         legend_below(canvas, axes, columns=4)
 
     return Figure(id=number, title=title, caption=caption, columns=columns, draw=draw)
@@ -214,8 +210,7 @@ def _figure_5(evidence: Evidence) -> Figure:
                 found, amounts / 1e6, STYLES[index], color=COLOURS[index], label=NAMES[method]
             )
         published.band(axes, 1.2, 1.2, label="paper: suppression passes at 1.2 MB")
-        axes.set_xlim(0.0, 20.0)
-        axes.set_ylim(0.0, amounts[-1] / 1e6)
+        axes.set(xlim=(0.0, 20.0), ylim=(0.0, amounts[-1] / 1e6))
         axes.set(xlabel="time (s)", ylabel="bytes sent (MB)")
         legend_below(canvas, axes, columns=3)
 
@@ -273,12 +268,10 @@ def _figure_8(evidence: Evidence) -> Figure:
         above.plot(queue.times_s, queue.values, color=COLOURS[0], drawstyle="steps-post")
         half = 0.5 * cells.PIPE_SEGMENTS
         published.band(above, half, half, label="paper: half of the bandwidth-delay product")
-        above.set_ylabel("queue (packets)")
-        above.set_ylim(bottom=0.0)
+        above.set(ylabel="queue (packets)", ylim=(0.0, None))
         above.legend(loc="lower right")
         below.plot(window.times_s, window.values / 1e3, color=COLOURS[1], drawstyle="steps-post")
-        below.set_ylabel("window (kB)")
-        below.set_yscale("log")
+        below.set(ylabel="window (kB)", yscale="log")
         below.axhline(cells.BUFFER_BYTES / 1e3, color="grey", linestyle=":", label="send buffer")
         below.legend(loc="lower right")
         below.set_xlabel("time (s)")
@@ -333,11 +326,13 @@ def _figure_10(evidence: Evidence) -> Figure:
                     label=f"session {session}",
                 )
             index = jain(evidence.shares_bps(queue, cells.SLOW_BPS))
-            axes.set_title(f"{cells.QUEUE_NAMES[queue]}: Jain's index {index:.2f}")
-            axes.set_xlim(0.0, cells.STAGGERED_DURATION_S)
-            axes.set_ylim(bottom=0.0)
-            axes.set_xlabel("time (s)")
-            axes.set_ylabel("sequence number (MB)")
+            axes.set(
+                title=f"{cells.QUEUE_NAMES[queue]}: Jain's index {index:.2f}",
+                xlim=(0.0, cells.STAGGERED_DURATION_S),
+                ylim=(0.0, None),
+                xlabel="time (s)",
+                ylabel="sequence number (MB)",
+            )
         legend_below(canvas, panels[0], columns=3)
 
     return Figure(
@@ -421,8 +416,7 @@ def _figure_12(evidence: Evidence) -> Figure:
                 _draw_envelope(
                     axes, curves[name], index=_index(method), name=name, end_s=cells.DURATION_S
                 )
-            axes.set_xlim(0.0, cells.DURATION_S)
-            axes.set_ylim(bottom=0.0)
+            axes.set(xlim=(0.0, cells.DURATION_S), ylim=(0.0, None))
             axes.set(xlabel="time (s)", ylabel="queue (ACKs)")
             axes.legend(loc="upper right")
 

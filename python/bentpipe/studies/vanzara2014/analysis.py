@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 def analyse(outcomes: Outcomes[StudyCell]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
-    return Analysis(
-        figures=chain(figures(evidence), judgement_figures(evidence)),
-        measurements=partial(measure, evidence),
-        remarks=partial(remarks, evidence),
+    return Analysis.of(
+        evidence, chain(figures(evidence), judgement_figures(evidence)), measure, remarks
     )

@@ -265,8 +265,7 @@ def _error_rates(evidence: Evidence) -> Figure:
             label="bound: what errors leave",
         )
         mark_published(axes, "8")
-        axes.set_xscale("log")
-        axes.set_ylim(0.0, 102.0)
+        axes.set(xscale="log", ylim=(0.0, 102.0))
         axes.set(xlabel="bit error rate", ylabel="goodput over 600 s (Mbit/s)")
         legend_below(canvas, axes, columns=3)
 

@@ -106,8 +106,7 @@ def _beside_others(evidence: Evidence) -> Figure:
         axes.plot(rates, bounds, color="grey", linestyle=":", label="bound: what errors leave")
         enhanced = [point for point in MARKS["8"] if point[1] >= _ENHANCED_MBPS]
         published.mark(axes, *zip(*enhanced, strict=True), label="paper: Enhanced Hybla")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         axes.set(xlabel="bit error rate", ylabel="goodput over 600 s (Mbit/s)")
         legend_below(canvas, axes, columns=4)
 
@@ -152,10 +151,8 @@ def _wrong_capacities(evidence: Evidence) -> Figure:
         for axes in (goodput, delay):
             axes.set_xlabel("what Enhanced Hybla is told\n(% of the link's 100 Mbit/s)")
             axes.set_xticks(percent, labels=[f"{each:.0f}" for each in percent])
-        goodput.set_ylim(bottom=0.0)
-        goodput.set_ylabel("goodput over 600 s (Mbit/s)")
-        delay.set_ylabel("mean queueing delay (ms)")
-        delay.set_ylim(bottom=0.0)
+        goodput.set(ylim=(0.0, None), ylabel="goodput over 600 s (Mbit/s)")
+        delay.set(ylabel="mean queueing delay (ms)", ylim=(0.0, None))
         legend_below(canvas, goodput, columns=5)
 
     return Figure(
@@ -213,13 +210,10 @@ def _sharing(evidence: Evidence) -> Figure:
             waits = [1e3 * each.queueing_delay_s for each in found.values()]
             delay.plot(list(found), waits, marker, **style)
         jain.axhline(0.5, color="grey", linestyle=":")
-        jain.set_ylim(0.0, 1.05)
-        jain.set_ylabel("Jain's index")
-        delay.set_ylim(bottom=0.0)
-        delay.set_ylabel("mean queueing delay (ms)")
+        jain.set(ylim=(0.0, 1.05), ylabel="Jain's index")
+        delay.set(ylim=(0.0, None), ylabel="mean queueing delay (ms)")
         for axes in (jain, delay):
-            axes.set_xlabel("flows, half of each kind")
-            axes.set_xticks(list(FLOW_COUNTS))
+            axes.set(xlabel="flows, half of each kind", xticks=list(FLOW_COUNTS))
         legend_below(canvas, jain, columns=2)
 
     return Figure(
@@ -274,8 +268,7 @@ def _start(evidence: Evidence) -> Figure:
                 color=COLOURS[index],
                 label=f"BER {exponent(rate)}, CC {name}",
             )
-        axes.set_xlim(0.0, float(_START_S))
-        axes.set_ylim(0.0, 102.0)
+        axes.set(xlim=(0.0, float(_START_S)), ylim=(0.0, 102.0))
         axes.set(xlabel="time (s)", ylabel="cumulative goodput (Mbit/s)")
         legend_below(canvas, axes, columns=2)
 
