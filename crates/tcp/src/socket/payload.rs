@@ -33,7 +33,7 @@ impl Source<'_> {
 /// Storage of a [`Socket`](super::Socket)'s streams.
 ///
 /// Offsets are stream offsets: byte 0 is the first that the application writes.
-pub trait Payload: Debug + Send + Serialize + DeserializeOwned {
+pub trait Payload: Debug + Send + Serialize + DeserializeOwned + 'static {
     /// Whether bytes are stored. If not, no method below is called for a packet.
     const KEEPS_BYTES: bool;
 
