@@ -18,6 +18,8 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use crate::errors::RunError;
+
 pub(crate) use values::{Ack, PythonWindow};
 
 /// The first exception of a window rule, which ends the run.
@@ -52,7 +54,7 @@ impl Failure {
             return Err(error);
         }
         let line = line_of(py, &error).map_or_else(String::new, |line| format!(" ({line})"));
-        let raised = crate::RunError::new_err(format!("{place}: {error}{line}"));
+        let raised = RunError::new_err(format!("{place}: {error}{line}"));
         raised.set_cause(py, Some(error));
         Err(raised)
     }

@@ -9,6 +9,7 @@ mod congestion;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod engine;
+mod errors;
 #[cfg(target_os = "linux")]
 mod gateway;
 mod output;
@@ -17,28 +18,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use bentpipe_scenario::MANY_RECORDS;
 use congestion::{Ack, Failure, PythonWindow};
 use engine::{Request, RunFailure, RunInProgress, Source};
+use errors::{RunError, ScenarioError};
 use output::RunOutput;
-
-pyo3::create_exception!(
-    bentpipe._native,
-    ScenarioError,
-    PyValueError,
-    "The scenario is invalid: one line with file, line, key and what was expected."
-);
-
-pyo3::create_exception!(
-    bentpipe._native,
-    RunError,
-    PyRuntimeError,
-    "The run failed: one line with the reason."
-);
 
 impl From<RunFailure> for PyErr {
     fn from(stopped: RunFailure) -> Self {

@@ -42,7 +42,7 @@ quirks! {
         simultaneous_open_repeats_options,
         /// Until it is established, a passive end answers as a listener does (`tcp_check_req`).
         answers_as_listener,
-        /// A SYN's window is not the first maximum of a passive end (`tcp_ack_update_window`).
+        /// A SYN's window is no first maximum of a passive end (`tcp_create_openreq_child`).
         ignores_syn_window_maximum,
         /// A passive end's path MTU search starts at the negotiated MSS (`tcp_mtup_init`).
         server_starts_at_negotiated_mss,
@@ -50,7 +50,7 @@ quirks! {
 
     /// Acknowledgments sent: when, and their options.
     AckQuirks {
-        /// Answers ACKs of data never sent at most once in half a second (`tcp_ack`).
+        /// Answers ACKs of data never sent at most twice a second (`tcp_send_challenge_ack`).
         rate_limits_challenge_acks,
         /// Delays ACKs at an end that answers data (`inet_csk_enter_pingpong_mode`).
         pingpong_mode,
@@ -76,7 +76,7 @@ quirks! {
         ignores_window_shrink,
         /// A right edge one unit below SND.NXT is rounding (`tcp_acceptable_seq`).
         tolerates_window_rounding,
-        /// Ignores CWR on a segment with an old acknowledgment (`tcp_ecn_accept_cwr`).
+        /// Ignores CWR on a segment with an old acknowledgment (`tcp_ack`).
         ignores_cwr_of_old_acks,
     }
 
@@ -122,13 +122,13 @@ quirks! {
         learns_reordering_from_dsack,
         /// Undoes once no retransmission is in flight (`tcp_try_undo_partial`).
         undoes_without_retransmissions_out,
-        /// D-SACKs widen RACK's window after reordering only (`tcp_rack_reo_wnd`).
+        /// D-SACKs widen RACK's window after reordering only (`tcp_dsack_seen`).
         dsack_widens_only_after_reordering,
         /// Tail loss probes are no retransmissions (`tcp_send_loss_probe`).
         probes_are_no_retransmissions,
         /// Any original data shows a spurious timeout (`tcp_process_loss`).
         any_original_shows_spurious_timeout,
-        /// Retransmissions that D-SACKs report count as delivered (`tcp_newly_delivered`).
+        /// Retransmissions that D-SACKs report count as delivered (`tcp_dsack_seen`).
         counts_duplicates_as_delivered,
         /// Without SACK, duplicate ACKs count as SACKs (`tcp_add_reno_sack`).
         counts_duplicates_as_sacks,

@@ -13,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::HostClock;
 use crate::config::BufferSizes;
 use crate::options::TIMESTAMPS_LENGTH;
-use skb_memory::{Buffer, Memory, Placed, Pressure, true_size};
+use skb_memory::{Buffer, Memory, Placed, Pressure, RATIO_UNIT, true_size};
 
 pub(crate) use ack_policy::{AckTime, INITIAL_ACK_DELAY};
+pub(crate) use stream_state::StreamState;
 
 mod ack_policy;
 mod skb_memory;
+mod stream_state;
 
 /// Linux's TCP_MSS_DEFAULT and TCP_MIN_MSS, for tcp_initialize_rcv_mss.
 const DEFAULT_MSS: u32 = 536;
@@ -38,9 +40,8 @@ const INITIAL_WINDOW: u64 = 10;
 /// Minimum payload of a segment that may grow the window: tcp_event_data_recv.
 const MINIMUM_GROWTH_SEGMENT: u32 = 128;
 
-/// Shares of the buffer's memory are in 256ths: TCP_RMEM_TO_WIN_SCALE. Before any data arrives,
-/// half is assumed to be payload: TCP_DEFAULT_SCALING_RATIO.
-const RATIO_UNIT: u64 = 256;
+/// Before any data arrives, half of the buffer's memory is assumed to be payload:
+/// TCP_DEFAULT_SCALING_RATIO.
 const INITIAL_RATIO: u8 = 128;
 
 /// A segment with payload as seen by the receive buffer.
@@ -59,19 +60,6 @@ pub(crate) struct Segment {
     pub(crate) echo: Option<u32>,
     /// It is in order, and its ECN mark requires quick acknowledgments (tcp_data_ecn_check).
     pub(crate) schedules_quick_acks: bool,
-}
-
-/// State of the received stream, in positions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamState {
-    /// RCV.NXT.
-    pub(crate) next: u64,
-    /// Position up to which the application has read.
-    pub(crate) read: u64,
-    /// Bytes out of order.
-    pub(crate) ahead: u64,
-    /// End of the highest out-of-order data, if any.
-    pub(crate) highest: Option<u64>,
 }
 
 /// Result of pruning a full buffer.

@@ -1,5 +1,6 @@
 //! FTP (RFC 959): a control connection with commands and replies, and a data connection per file.
 
+mod protocol;
 mod server;
 
 use bentpipe_tcp::Events;
@@ -10,8 +11,10 @@ use crate::report::Transfers;
 use crate::{
     Application, ApplicationProgress, Distribution, Report, SocketApi, SocketBackend, SocketId,
 };
+use protocol::{AGAIN, COMPLETE, GREETING, OPENING, PASS, PASV, PORT, QUIT, TRANSFER, TYPE, USER};
 use server::{Command, What};
 
+pub(super) use protocol::{ACTIVE_DATA, CONTROL, PASSIVE_DATA};
 pub(super) use server::{Commands, FtpServer};
 
 /// The end that opens data connections.
@@ -37,30 +40,6 @@ pub struct FtpSettings {
     /// Number of files, or `None` until the end of the run.
     pub count: Option<u64>,
 }
-
-/// Port of the control connection.
-pub(super) const CONTROL: u16 = 21;
-/// Source port of an active server's data connections (RFC 959 section 3.2).
-pub(super) const ACTIVE_DATA: u16 = 20;
-/// Port on which this server listens for passive data connections, which are matched by their
-/// source.
-pub(super) const PASSIVE_DATA: u16 = 2021;
-
-/// Time after which opening a connection is retried when there was no port.
-pub(super) const AGAIN: Span = Span::from_secs(1);
-
-// Commands and replies of usual lengths in bytes, line ends included.
-const GREETING: u64 = 20;
-const USER: (u64, u64) = (16, 34);
-const PASS: (u64, u64) = (20, 23);
-const TYPE: (u64, u64) = (8, 31);
-const PASV: (u64, u64) = (6, 53);
-const PORT: (u64, u64) = (30, 51);
-const TRANSFER: u64 = 15;
-/// 150, when the data connection is established, and 226, when everything has arrived.
-const OPENING: u64 = 70;
-const COMPLETE: u64 = 24;
-const QUIT: (u64, u64) = (6, 14);
 
 /// The event for which the client waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

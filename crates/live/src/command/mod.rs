@@ -2,14 +2,14 @@
 
 mod emulate;
 mod interop;
+mod outcome;
 mod witness;
 
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
 
-/// Whether the command succeeded, or the reason why it could not run.
-type Outcome = Result<bool, Box<dyn std::error::Error>>;
+use outcome::Outcome;
 
 pub(crate) fn main() -> ExitCode {
     match run() {

@@ -9,20 +9,24 @@ use std::thread;
 
 use bentpipe_host::applications::{EchoBy, Ends, Side};
 use bentpipe_host::{Application, Limits, Ports};
-use bentpipe_scenario::{App, Flow, Scenario};
+use bentpipe_scenario::{App, Flow, Interval, Scenario};
 use bentpipe_sim::{FlowEndData, FlowOutcome, FlowPlan, Traffic};
 use bentpipe_tcp::{Config, Rings};
 use bentpipe_types::{Address, Span, Time};
 
-use super::host::Host;
+use super::addresses::{ip, ip_of};
+use super::host::{Host, congestion_control_of};
 use super::kernel::{Activity, ApplicationResult, ApplicationRunner, Kernel, KernelEnd, RunEnd};
 use super::our_hosts::{OurEnd, SharedHost};
+use super::outcome::longest_link;
+use super::run_result::{FlowResult, RunResult};
 use super::tcp_info::{self, WatchedSender};
-use super::{
-    Control, EmulateError, FlowResult, RunResult, START_DELAY, congestion_control_of, ip,
-    join_thread, sample_interval,
-};
+use super::threads::join_thread;
+use super::{Control, EmulateError};
 use crate::{Clock, Engine, LiveHost};
+
+/// Time between the end of the set-up and the scenario's start, so that no thread starts late.
+const START_DELAY: Span = Span::from_millis(5);
 
 /// The run ends after this time without activity, plus two of the longest round trips.
 const IDLE_TIME: Span = Span::from_millis(100);
@@ -52,6 +56,15 @@ pub(super) fn pings_by_icmp(app: &App) -> bool {
         App::Mix(_, Traffic::Mix(mix)) => mix.shares.iter().any(|share| of(&share.traffic)),
         App::Mix(..) => false,
     }
+}
+
+/// Returns the interval between TCP_INFO samples: the scenario's, from 10 ms to 1 s.
+fn sample_interval(scenario: &Scenario) -> Span {
+    let asked = match scenario.probes.interval {
+        Interval::Every(span) => span,
+        Interval::EveryChange => Span::from_millis(10),
+    };
+    asked.max(Span::from_millis(10)).min(Span::from_secs(1))
 }
 
 /// An application at the kernel's sockets, or at a host with our TCP.
@@ -177,7 +190,7 @@ impl FlowRun<'_> {
         let (watched, watched_flows) = self.watched(&ours);
         let addresses = 0..self.scenario.nodes.len();
         let nodes: BTreeMap<IpAddr, Address> = addresses
-            .map(|index| (super::ip_of(self.scenario, index), Address(index as u16)))
+            .map(|index| (ip_of(self.scenario, index), Address(index as u16)))
             .collect();
         let (stopped, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let activities = [Activity::new(), Activity::new()];
@@ -217,7 +230,7 @@ impl FlowRun<'_> {
                 tcp_info::sample_until_stopped(hosts, watched, clock, sample_interval, over)
             });
             let mut next_sample = Time::ZERO;
-            let idle_time = IDLE_TIME + super::outcome::longest_link(self.scenario) * 2;
+            let idle_time = IDLE_TIME + longest_link(self.scenario) * 2;
             let mut idle: Option<(Time, Time)> = None;
             let driven = engine.run(clock, self.scenario.duration + SHUTDOWN_TIME, |_, now| {
                 let elapsed = now.as_nanos() / 1_000_000;
@@ -387,7 +400,7 @@ impl FlowRun<'_> {
             let Some(host) = self.host_index(at).filter(|_| !ours.iter().any(is_ours)) else {
                 continue;
             };
-            let opener = super::ip_of(self.scenario, usize::from(plan.from.0));
+            let opener = ip_of(self.scenario, usize::from(plan.from.0));
             watched.push(WatchedSender {
                 host,
                 ports: plan.ports.bounds(),

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bentpipe_scenario::{IpName, Scenario};
+use bentpipe_scenario::{IpName, Scenario, TcpSettings};
 use bentpipe_tcp::{BufferSizes, Config, EcnMode, RecoveryKind, memory_for};
 use bentpipe_types::Span;
 use netlink_packet_route::route::RouteMetric;
@@ -114,6 +114,18 @@ impl Host {
             netlink.route(prefix, self.interface, self.address, self.metrics.clone())?;
         }
         Ok(())
+    }
+}
+
+/// Returns the kernel's name of a host's congestion control.
+pub(super) fn congestion_control_of(scenario: &Scenario, host: usize) -> String {
+    let tcp: Option<&TcpSettings> = scenario.tcp_of(host);
+    let name = tcp.map_or_else(String::new, |tcp| tcp.file.congestion_control.to_string());
+    // The kernel's "bbr" is version 1.
+    if name == "bbr1" {
+        "bbr".to_owned()
+    } else {
+        name
     }
 }
 

@@ -5,37 +5,44 @@
 //! are ordinary sockets. Nothing has a name outside this process: namespaces and devices vanish
 //! with it, however it ends. Only a user's own command may outlive it, see [`command`].
 
+mod addresses;
 pub mod command;
+mod control;
+mod error;
 mod flows;
 mod host;
 mod kernel;
-mod route_keeper;
-
 mod our_hosts;
 mod outcome;
+mod route_keeper;
+mod run_result;
 mod tcp_info;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::atomic::Ordering;
+use std::thread;
 
-use bentpipe_scenario::{
-    Flow, Interval, IpName, NodeKind, Outside, RunOptions, Scenario, TcpSettings,
-};
-use bentpipe_sim::{FlowOutcome, FlowPlan, NodeId};
+use bentpipe_scenario::{Flow, IpName, NodeKind, Outside, RunOptions, Scenario};
+use bentpipe_sim::{FlowPlan, NodeId};
 use bentpipe_tcp::Config;
-use bentpipe_types::{Address, Agent, Series, Span, Time};
-use bentpipe_wire::NodeAddresses;
+use bentpipe_types::{Agent, Span};
 use nix::sys::eventfd::EventFd;
 
-use crate::engine::{Prefix, Refusals};
+use crate::engine::Prefix;
 use crate::{Clock, Engine};
+use addresses::{ip, ip_of};
 use flows::FlowApplications;
-use host::Host;
-use tcp_info::SenderSamples;
+use host::{Host, congestion_control_of};
+use run_result::RunResult;
+use threads::join_thread;
+
+pub use control::Control;
+pub use error::EmulateError;
+pub use outcome::EmulationResult;
+pub(crate) use outcome::refusal_counts;
 
 /// A scenario to emulate, with its options.
 #[derive(Debug)]
@@ -50,65 +57,11 @@ pub struct Request {
     pub ours: Vec<String>,
 }
 
-/// Controls and observes a running emulation from another thread.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Interrupts the run: everything is removed, and the results so far are returned.
-    pub stop: AtomicBool,
-    /// Milliseconds since the start.
-    pub elapsed_ms: AtomicU64,
-    /// Bytes that the receivers of each flow have read, once the flows have started.
-    pub delivered: OnceLock<Vec<Arc<AtomicU64>>>,
-}
-
-/// Results of an emulation.
-#[derive(Debug)]
-pub struct EmulationResult {
-    /// The result as in `run --json`, with `late_ms`, `too_late`, `refusal_counts` and `notes` in
-    /// addition.
-    pub summary: serde_json::Value,
-    /// Probes of links, TCP_INFO of the flows' senders, and the bytes that receivers have read.
-    pub series: Vec<Series>,
-    /// Exit status of the last command, if there was one.
-    pub status: Option<i32>,
-}
-
-/// Why there is no result, in one line.
-#[derive(Debug)]
-pub enum EmulateError {
-    /// The request is invalid.
-    Request(String),
-    /// The run failed.
-    Failed(String),
-}
-
-impl From<io::Error> for EmulateError {
-    fn from(error: io::Error) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-impl From<bentpipe_scenario::RunError> for EmulateError {
-    fn from(error: bentpipe_scenario::RunError) -> Self {
-        match error {
-            bentpipe_scenario::RunError::Request(message) => Self::Request(message),
-            bentpipe_scenario::RunError::Failed(message) => Self::Failed(message),
-        }
-    }
-}
-
 /// Most hosts: each has a namespace, a device and two threads.
 const MAX_HOSTS: usize = 1000;
 
-/// Time between the end of the set-up and the scenario's start, so that no thread starts late.
-const START_DELAY: Span = Span::from_millis(5);
-
-/// Limits of the 99th and the 99.9th percentile of lateness, beyond which the result is marked as
-/// not trustworthy. Fractions of the longest link's propagation delay there and back.
-const TOO_LATE: [f64; 2] = [0.05, 0.5];
-
 /// Returns how long due work may wait, so that several packets share one wake-up. It is a fraction
-/// of the longest link's propagation delay there and back that is small against [`TOO_LATE`], and
+/// of the longest link's propagation delay there and back that is small against [`TOO_LATE`](outcome::TOO_LATE), and
 /// no longer than the interrupt coalescing of real interfaces.
 fn wake_interval(scenario: &Scenario) -> Span {
     (outcome::longest_link(scenario) / 2500).min(Span::from_micros(250))
@@ -256,47 +209,6 @@ pub fn emulate(request: &Request, control: &Control) -> Result<EmulationResult, 
     }))
 }
 
-/// Results of the flows or commands.
-#[derive(Debug, Default)]
-struct RunResult {
-    /// Results by flow, as in a simulation.
-    outcomes: Vec<FlowOutcome>,
-    /// Further results by flow.
-    flows: Vec<FlowResult>,
-    status: Option<i32>,
-    ended: Time,
-}
-
-/// Results of an emulated flow that a simulation does not have.
-#[derive(Debug, Default)]
-struct FlowResult {
-    /// Whether its sender uses kernel sockets.
-    kernel_sends: bool,
-    samples: SenderSamples,
-    /// Points in time, and bytes that its receiver had read until then.
-    curve: Vec<(Time, u64)>,
-    /// Retransmission timeouts and fast recoveries of its host, if no other flow uses that host.
-    timeouts: Option<u64>,
-    recoveries: Option<u64>,
-    /// Stream offset at which received bytes first differed from those sent.
-    mismatch: Option<u64>,
-    /// Number of datagrams that were lengthened to hold their label.
-    lengthened: u64,
-}
-
-/// Returns the IP address of a node.
-fn ip_of(scenario: &Scenario, node: usize) -> IpAddr {
-    ip(scenario.ip == IpName::V6, Address(node as u16))
-}
-
-fn ip(is_v6: bool, node: Address) -> IpAddr {
-    if is_v6 {
-        NodeAddresses::ipv6(node).into()
-    } else {
-        NodeAddresses::ipv4(node).into()
-    }
-}
-
 fn host_indices(scenario: &Scenario) -> Result<Vec<usize>, EmulateError> {
     let hosts: Vec<usize> = (0..scenario.nodes.len())
         .filter(|&index| matches!(scenario.nodes[index].kind, NodeKind::Host(_)))
@@ -405,31 +317,6 @@ fn available_congestion_controls() -> String {
     text.split_whitespace().collect::<Vec<_>>().join(", ")
 }
 
-fn congestion_control_of(scenario: &Scenario, host: usize) -> String {
-    let tcp: Option<&TcpSettings> = scenario.tcp_of(host);
-    let name = tcp.map_or_else(String::new, |tcp| tcp.file.congestion_control.to_string());
-    // The kernel's "bbr" is version 1.
-    if name == "bbr1" {
-        "bbr".to_owned()
-    } else {
-        name
-    }
-}
-
-/// Returns the interval between TCP_INFO samples: the scenario's, from 10 ms to 1 s.
-fn sample_interval(scenario: &Scenario) -> Span {
-    let asked = match scenario.probes.interval {
-        Interval::Every(span) => span,
-        Interval::EveryChange => Span::from_millis(10),
-    };
-    asked.max(Span::from_millis(10)).min(Span::from_secs(1))
-}
-
-fn join_thread<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
-    let panicked = |_| Err(io::Error::other("a thread of the emulation panicked"));
-    thread.join().unwrap_or_else(panicked)
-}
-
 fn run_commands(
     engine: &mut Engine,
     hosts: &[Host],
@@ -468,20 +355,4 @@ fn run_commands(
         ended: clock.now(),
         ..RunResult::default()
     })
-}
-
-pub(crate) fn refusal_counts(refusals: &Refusals) -> std::collections::BTreeMap<&'static str, u64> {
-    let mut counts: std::collections::BTreeMap<_, _> =
-        refusals.each().filter(|(_, count)| *count > 0).collect();
-    for (name, count) in [
-        ("unencodable", refusals.unencodable),
-        ("not_taken", refusals.not_taken),
-        ("device_down", refusals.device_down),
-        ("uncut", refusals.uncut),
-    ] {
-        if count > 0 {
-            counts.insert(name, count);
-        }
-    }
-    counts
 }

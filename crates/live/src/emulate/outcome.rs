@@ -1,13 +1,31 @@
 //! The result of an emulation: the object of `run --json`, for real flows.
 
+use std::collections::BTreeMap;
+
 use bentpipe_host::Datagram;
 use bentpipe_scenario::{RunOutput, Scenario};
 use bentpipe_types::{Series, Span, Time};
 use serde_json::{Value, json};
 
-use super::{EmulationResult, FlowResult, RunResult, TOO_LATE, refusal_counts};
+use super::run_result::{FlowResult, RunResult};
 use crate::Clock;
 use crate::engine::{Lateness, Refusals};
+
+/// Results of an emulation.
+#[derive(Debug)]
+pub struct EmulationResult {
+    /// The result as in `run --json`, with `late_ms`, `too_late`, `refusal_counts` and `notes` in
+    /// addition.
+    pub summary: serde_json::Value,
+    /// Probes of links, TCP_INFO of the flows' senders, and the bytes that receivers have read.
+    pub series: Vec<Series>,
+    /// Exit status of the last command, if there was one.
+    pub status: Option<i32>,
+}
+
+/// Limits of the 99th and the 99.9th percentile of lateness, beyond which the result is marked as
+/// not trustworthy. Fractions of the longest link's propagation delay there and back.
+pub(super) const TOO_LATE: [f64; 2] = [0.05, 0.5];
 
 /// Everything that the result is made from.
 pub(super) struct RunData<'a> {
@@ -123,4 +141,20 @@ pub(super) fn longest_link(scenario: &Scenario) -> Span {
     let links = scenario.links.iter();
     let delays = links.map(|link| link.round_trip());
     delays.max().unwrap_or(Span::ZERO)
+}
+
+/// Counts of refused packets by reason, without those that are 0.
+pub(crate) fn refusal_counts(refusals: &Refusals) -> BTreeMap<&'static str, u64> {
+    let mut counts: BTreeMap<_, _> = refusals.each().filter(|(_, count)| *count > 0).collect();
+    for (name, count) in [
+        ("unencodable", refusals.unencodable),
+        ("not_taken", refusals.not_taken),
+        ("device_down", refusals.device_down),
+        ("uncut", refusals.uncut),
+    ] {
+        if count > 0 {
+            counts.insert(name, count);
+        }
+    }
+    counts
 }

@@ -10,6 +10,7 @@ mod kernel;
 mod matrix;
 mod network;
 mod ours;
+mod plans;
 mod tshark;
 mod verdict;
 
@@ -20,6 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use bentpipe_types::{IpVersion, Span};
+
+use plans::{PORT, Plans};
 
 use crate::{Capture, Clock, Device, Namespace, Recorder, Tun, TunSettings};
 
@@ -33,8 +36,6 @@ const KERNEL_V4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const OURS_V4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const KERNEL_V6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1);
 const OURS_V6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2);
-/// Port of the listener.
-const PORT: u16 = 47_000;
 /// Port without a listener.
 const NO_PORT: u16 = 47_001;
 
@@ -137,75 +138,6 @@ fn open(cell: &Cell) -> io::Result<Tun> {
         // More than any window, so that the device never drops packets by itself.
         queue_packets: 20_000,
     })
-}
-
-/// Plans of both ends.
-struct Plans {
-    ours: ours::Plan,
-    kernel: kernel::Plan,
-    connections: u32,
-}
-
-impl Plans {
-    fn of(cell: &Cell) -> Self {
-        let mut plans = Self {
-            ours: ours::Plan {
-                key: 1,
-                bytes: 0,
-                after_peer: false,
-                abort_after: None,
-                pause: None,
-            },
-            kernel: kernel::Plan {
-                key: 2,
-                bytes: 0,
-                after_peer: false,
-                abort_after: None,
-                pause: None,
-            },
-            connections: 1,
-        };
-        let opens = cell.role == Role::Client;
-        match cell.exchange {
-            Exchange::Transfer { bytes } => {
-                plans.ours.bytes = bytes;
-                plans.kernel.bytes = bytes;
-            }
-            Exchange::Short { .. } | Exchange::HalfClose { .. } => {
-                let (request, reply) = match cell.exchange {
-                    Exchange::HalfClose { bytes } => (100_000, bytes),
-                    _ => (300, 3000),
-                };
-                plans.ours.bytes = if opens { request } else { reply };
-                plans.kernel.bytes = if opens { reply } else { request };
-                plans.ours.after_peer = !opens;
-                plans.kernel.after_peer = opens;
-                if let Exchange::Short { connections } = cell.exchange {
-                    plans.connections = connections;
-                }
-            }
-            Exchange::OurReset => {
-                plans.kernel.bytes = 50_000_000;
-                plans.ours.abort_after = Some(1_000_000);
-                // It must not close before it aborts.
-                plans.ours.after_peer = true;
-            }
-            Exchange::TheirReset => {
-                plans.ours.bytes = 50_000_000;
-                plans.kernel.abort_after = Some(1_000_000);
-            }
-            Exchange::Refused => {}
-            Exchange::OurPause => {
-                plans.kernel.bytes = 10_000_000;
-                plans.ours.pause = Some((cell::PAUSE_AFTER, cell::PAUSE));
-            }
-            Exchange::TheirPause => {
-                plans.ours.bytes = 10_000_000;
-                plans.kernel.pause = Some((cell::PAUSE_AFTER, cell::PAUSE, cell::PAUSE_BUFFER));
-            }
-        }
-        plans
-    }
 }
 
 fn kernel_side(

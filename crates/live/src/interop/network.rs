@@ -11,7 +11,7 @@ use bentpipe_types::{BitRate, Endpoint, Span, Time};
 
 use super::cell::{Cell, Role};
 use super::ours::{OurApplication, Reports};
-use super::{PORT, Plans};
+use super::plans::{PORT, Plans};
 use crate::engine::Prefix;
 use crate::{Device, Engine, ImpairedPath, LiveHost};
 

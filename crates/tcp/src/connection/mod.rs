@@ -25,6 +25,7 @@
 //! | `suspend` | saving idle connections in compact form |
 //! | `proxy` | operations for a gateway that splits a connection into two |
 
+mod accepted;
 mod ack;
 mod close;
 mod events;
@@ -75,25 +76,13 @@ use receive::Receive;
 #[cfg(test)]
 pub(crate) use fast::{TAKEN_PATHS, TakenPath};
 
+pub use accepted::Accepted;
 pub use close::reset_reply;
 pub use events::Events;
 pub use fast_open::{ActiveFastOpen, Opening, PassiveFastOpen};
 pub use info::{CongestionState, TcpInfo};
 pub use sender::{Admission, Observed, PathLimit, Sender};
 pub use state::State;
-
-/// Part of an arriving segment's payload that lies in the receive window. A host that keeps real
-/// bytes copies `payload[skip..skip + length]` to `offset`; bytes received before are overwritten
-/// with equal ones.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Accepted {
-    /// Offset in the peer's stream of the first accepted byte.
-    pub offset: u64,
-    /// Bytes accepted.
-    pub length: u32,
-    /// Bytes of the segment's payload before the first accepted one.
-    pub skip: u32,
-}
 
 /// One end of a TCP connection.
 ///

@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+/// Shares of the buffer's memory are in 256ths: TCP_RMEM_TO_WIN_SCALE.
+pub(super) const RATIO_UNIT: u64 = 256;
+
 /// Sizes of NET_SKB_PAD, skb_shared_info and sk_buff.
 const HEADROOM: u64 = 64;
 const SHARED_INFO: u64 = 320;
@@ -325,7 +328,7 @@ impl Memory {
                 rest.pop_front();
                 continue;
             }
-            let bloated = first.size * u64::from(ratio) / super::RATIO_UNIT > first.length();
+            let bloated = first.size * u64::from(ratio) / RATIO_UNIT > first.length();
             let overlaps = rest.get(1).is_some_and(|next| next.start != first.end);
             if bloated || first.start < start || overlaps {
                 break;

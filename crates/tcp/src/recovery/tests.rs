@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Config;
 
 #[derive(Clone, Copy, Debug)]
 enum Operation {

@@ -1,7 +1,8 @@
 //! Gradual window reduction, for recoveries that track individual segments.
 
+use super::algorithm::Rare;
 use super::recovery_progress::RecoveryProgress;
-use super::{Rare, Recovery, SendSequence};
+use super::{Recovery, SendSequence};
 
 impl Recovery {
     /// State of a recovery that [tracks individual segments](Self::tracks_segments).

@@ -1,6 +1,6 @@
 //! Python tokens. Line ends terminate statements, except within brackets and after a backslash.
 
-use super::{Fault, Located};
+use super::Fault;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token {
@@ -13,6 +13,15 @@ pub(super) enum Token {
     Augmented(&'static str),
     /// The end of a statement.
     End,
+}
+
+/// A token with its offset in the code and its line.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Located {
+    pub(super) token: Token,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) line: u32,
 }
 
 /// Operators, longest first.

@@ -3,6 +3,7 @@
 //! Expressions are evaluated while they are parsed, so nothing is nested on the heap; their depth
 //! is bounded.
 
+mod fault;
 mod lexer;
 mod operators;
 #[cfg(test)]
@@ -11,7 +12,9 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use lexer::{Token, tokens};
+use lexer::{Located, Token, tokens};
+
+pub use fault::Fault;
 pub use value::Value;
 
 /// Names and their values.
@@ -19,34 +22,6 @@ pub type Names = BTreeMap<String, Value>;
 
 /// Maximum nesting depth.
 const DEEPEST: u32 = 64;
-
-/// Reason why code did not complete.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Fault {
-    /// An assertion failed.
-    Assertion {
-        /// Line within the code, from 0.
-        line: u32,
-        /// The asserted expression.
-        expected: String,
-        /// Values of the names in it, and the assertion's message.
-        got: String,
-    },
-    /// The code is invalid: an unknown name or a wrong type.
-    Error {
-        /// Line within the code, from 0.
-        line: u32,
-        /// Description of the error.
-        message: String,
-    },
-    /// Python syntax that is not implemented.
-    Unsupported {
-        /// Line within the code, from 0.
-        line: u32,
-        /// The unsupported syntax.
-        message: String,
-    },
-}
 
 /// Runs `code`. `known` names are predefined; `assigned` names are the script's own, kept between
 /// pieces of code. Printed text is discarded.
@@ -70,15 +45,6 @@ pub fn run(code: &str, known: &Names, assigned: &mut Names) -> Result<(), Fault>
         machine.statement()?;
     }
     Ok(())
-}
-
-/// A token with its offset in the code and its line.
-#[derive(Clone, PartialEq, Debug)]
-struct Located {
-    token: Token,
-    start: usize,
-    end: usize,
-    line: u32,
 }
 
 struct Machine<'a> {

@@ -2,6 +2,7 @@
 //! expectations.
 
 mod calls;
+mod clock;
 mod constants;
 mod ends;
 mod expect;
@@ -12,6 +13,7 @@ mod info;
 mod segment;
 mod setup;
 mod sockets;
+mod verdict;
 
 use std::collections::VecDeque;
 
@@ -20,72 +22,16 @@ use bentpipe_types::{Span, Time};
 use crate::python::{self, Fault, Names};
 use crate::script::{Action, Direction, Event, Script, When};
 use calls::Pending;
+use clock::{BEGINNING, EVER};
 use host::Host;
 use setup::Setup;
 use sockets::Sockets;
+use verdict::Problem;
 
-/// Start of the clock, not zero, where many values would coincide.
-const BEGINNING: Time = Time::from_nanos(100_000_000_000);
-
-/// `*`: any time. A connection that is silent for this long stays silent.
-const EVER: Span = Span::from_secs(10_000);
+pub use verdict::Verdict;
 
 /// Maximum number of times that the host runs. More indicate an endless loop.
 const MOST_STEPS: u64 = 1_000_000;
-
-/// Result of a script.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// All expectations were met.
-    Passed,
-    /// An expectation was not met.
-    Failed {
-        /// Line of the expectation.
-        line: u32,
-        /// Expected event.
-        expected: String,
-        /// Actual event.
-        got: String,
-    },
-    /// It needs a missing feature.
-    Unsupported {
-        /// Line that needs it.
-        line: u32,
-        /// The missing feature.
-        missing: String,
-    },
-}
-
-/// Reason why an event did not happen as written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Problem {
-    Wrong { expected: String, got: String },
-    Missing(String),
-}
-
-impl Problem {
-    fn wrong(expected: impl Into<String>, got: impl Into<String>) -> Self {
-        Self::Wrong {
-            expected: expected.into(),
-            got: got.into(),
-        }
-    }
-
-    fn missing(what: impl Into<String>) -> Self {
-        Self::Missing(what.into())
-    }
-
-    fn at(self, line: u32) -> Verdict {
-        match self {
-            Self::Wrong { expected, got } => Verdict::Failed {
-                line,
-                expected,
-                got,
-            },
-            Self::Missing(missing) => Verdict::Unsupported { line, missing },
-        }
-    }
-}
 
 /// Runs a script.
 #[must_use]

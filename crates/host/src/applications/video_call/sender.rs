@@ -4,8 +4,12 @@ use std::collections::VecDeque;
 
 use bentpipe_types::{Span, Time};
 
-use super::{LEAST_PACKET, VideoCallSettings};
+use super::VideoCallSettings;
+use crate::Datagram;
 use crate::nada::Sender;
+
+/// Shortest packet: the RTP header (RFC 3550 section 5.1) and a datagram's own number.
+const LEAST_PACKET: u16 = 12 + Datagram::LEAST;
 
 /// A packet in the shaping buffer.
 #[derive(Clone, Copy, Debug)]

@@ -54,7 +54,9 @@ use super::slots::{DirectionSlot, NodeSlot};
 use crate::probe::LinkQuantity;
 use crate::schedule::ComponentId;
 use host_run_ahead::Lookahead;
-use read_outs::ReadOuts;
+
+/// View of a network's present state.
+pub(in crate::network) struct ReadOuts<'a>(&'a Network);
 
 /// Argument of [`FastPaths::disable`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

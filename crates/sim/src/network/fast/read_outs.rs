@@ -4,7 +4,7 @@ use bentpipe_link::{Counters, Direction};
 use bentpipe_types::{PacketRef, Span, Time};
 use rustc_hash::FxHashSet;
 
-use super::{ANYWHERE, DirectionSlot, Network};
+use super::{ANYWHERE, DirectionSlot, ReadOuts};
 
 /// Present state of a direction's packets.
 #[derive(Debug)]
@@ -14,9 +14,6 @@ pub(in crate::network) struct DirectionState {
     /// Time for which the transmitter has worked.
     pub(in crate::network) busy: Span,
 }
-
-/// View of a network's present state.
-pub(in crate::network) struct ReadOuts<'a>(pub(super) &'a Network);
 
 impl ReadOuts<'_> {
     /// Whether packets remain to be delivered whose arrivals are not in the schedule.

@@ -3,8 +3,14 @@
 use bentpipe_types::{BitRate, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, Memo, bandwidth_of_window, pacing_rate};
+use super::{Bandwidth, Memo};
 use crate::congestion::Window;
+
+/// Lowest pacing rate. The pacer has its own, higher minimum.
+const SLOWEST: BitRate = match BitRate::new(1) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
 
 /// Pacing rate. It only increases until the pipe is full.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -20,7 +26,7 @@ pub(super) struct PacingRate {
 impl PacingRate {
     pub(super) fn new() -> Self {
         Self {
-            rate: super::SLOWEST,
+            rate: SLOWEST,
             has_rtt: false,
             last_computed: Memo::default(),
         }
@@ -60,4 +66,21 @@ impl PacingRate {
     pub(super) fn set_bandwidth(&mut self, bandwidth: Bandwidth) {
         self.rate = pacing_rate(bandwidth, 1.0);
     }
+}
+
+/// Returns the pacing rate: `gain` times `bandwidth`, less a margin of 1%, so that on average the
+/// sender is slightly slower than the path. Linux's bbr_pacing_margin_percent, the draft's
+/// BBR.PacingMarginPercent.
+fn pacing_rate(bandwidth: Bandwidth, gain: f64) -> BitRate {
+    let bits = bandwidth as f64 * 8.0 * gain * 0.99;
+    BitRate::new(bits as u64).unwrap_or(SLOWEST)
+}
+
+/// Returns the bandwidth that sends `window` bytes per `rtt`. Before the first RTT sample it
+/// assumes 1 ms, as Linux and the draft (section 5.6.2) do.
+fn bandwidth_of_window(window: u64, rtt: Option<Span>) -> Bandwidth {
+    let rtt = rtt
+        .unwrap_or(Span::from_millis(1))
+        .max(Span::from_micros(1));
+    (window as f64 / rtt.as_secs_f64()) as Bandwidth
 }

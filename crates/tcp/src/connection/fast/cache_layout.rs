@@ -26,58 +26,60 @@ const fn lines(groups: &[&[usize]]) -> u32 {
     needed
 }
 
-/// Bit mask of the cache lines needed for nearly every segment, at either end.
-pub(super) const NEARLY_ALWAYS: u32 = lines(&[&EITHER_END, &RECEIVER]);
+impl Connection {
+    /// Bit mask of the cache lines needed for nearly every segment, at either end.
+    pub(super) const LINES_NEARLY_ALWAYS: u32 = lines(&[&Self::EITHER_END, &Self::RECEIVER]);
 
-/// Bit mask of all cache lines of a connection.
-pub(super) const ALL: u32 = u32::MAX >> (u32::BITS as usize - size_of::<Connection>() / LINE);
+    /// Bit mask of all cache lines of a connection.
+    pub(super) const ALL_LINES: u32 = u32::MAX >> (u32::BITS as usize - size_of::<Self>() / LINE);
 
-/// Fields that both a data sender and a data receiver need for each arriving segment.
-const EITHER_END: [usize; 17] = [
-    offset_of!(Connection, receive.next),
-    offset_of!(Connection, receive.last_acknowledged),
-    offset_of!(Connection, receive.last_received_at),
-    offset_of!(Connection, receive.timestamp_recent),
-    offset_of!(Connection, receive.initial),
-    offset_of!(Connection, feed),
-    offset_of!(Connection, unanswered_probes),
-    offset_of!(Connection, events),
-    offset_of!(Connection, fast_path),
-    offset_of!(Connection, sender.timers),
-    offset_of!(Connection, sender.negotiated),
-    offset_of!(Connection, sender.ecn),
-    offset_of!(Connection, sender.send.sequence),
-    offset_of!(Connection, sender.send.window),
-    offset_of!(Connection, sender.send.window_sequence),
-    offset_of!(Connection, sender.send.initial),
-    offset_of!(Connection, sender.statistics.segments_received),
-];
+    /// Fields that both a data sender and a data receiver need for each arriving segment.
+    const EITHER_END: [usize; 17] = [
+        offset_of!(Self, receive.next),
+        offset_of!(Self, receive.last_acknowledged),
+        offset_of!(Self, receive.last_received_at),
+        offset_of!(Self, receive.timestamp_recent),
+        offset_of!(Self, receive.initial),
+        offset_of!(Self, feed),
+        offset_of!(Self, unanswered_probes),
+        offset_of!(Self, events),
+        offset_of!(Self, fast_path),
+        offset_of!(Self, sender.timers),
+        offset_of!(Self, sender.negotiated),
+        offset_of!(Self, sender.ecn),
+        offset_of!(Self, sender.send.sequence),
+        offset_of!(Self, sender.send.window),
+        offset_of!(Self, sender.send.window_sequence),
+        offset_of!(Self, sender.send.initial),
+        offset_of!(Self, sender.statistics.segments_received),
+    ];
 
-/// Further fields that a receiver of in-order data needs to accept and acknowledge it.
-const RECEIVER: [usize; 16] = [
-    offset_of!(Connection, template),
-    offset_of!(Connection, receive.sizing),
-    offset_of!(Connection, receive.reassembly),
-    offset_of!(Connection, receive.duplicate),
-    offset_of!(Connection, receive.read),
-    offset_of!(Connection, receive.edge),
-    offset_of!(Connection, receive.limit),
-    offset_of!(Connection, receive.data_at),
-    offset_of!(Connection, receive.fin),
-    offset_of!(Connection, receive.answer_pending),
-    offset_of!(Connection, sender.rtt),
-    offset_of!(Connection, sender.config),
-    offset_of!(Connection, sender.statistics.last_delivery_at),
-    offset_of!(Connection, sender.statistics.bytes_delivered),
-    offset_of!(Connection, sender.statistics.ranges_checked),
-    offset_of!(Connection, sender.statistics.control_segments_sent),
-];
+    /// Further fields that a receiver of in-order data needs to accept and acknowledge it.
+    const RECEIVER: [usize; 16] = [
+        offset_of!(Self, template),
+        offset_of!(Self, receive.sizing),
+        offset_of!(Self, receive.reassembly),
+        offset_of!(Self, receive.duplicate),
+        offset_of!(Self, receive.read),
+        offset_of!(Self, receive.edge),
+        offset_of!(Self, receive.limit),
+        offset_of!(Self, receive.data_at),
+        offset_of!(Self, receive.fin),
+        offset_of!(Self, receive.answer_pending),
+        offset_of!(Self, sender.rtt),
+        offset_of!(Self, sender.config),
+        offset_of!(Self, sender.statistics.last_delivery_at),
+        offset_of!(Self, sender.statistics.bytes_delivered),
+        offset_of!(Self, sender.statistics.ranges_checked),
+        offset_of!(Self, sender.statistics.control_segments_sent),
+    ];
+}
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(lines(&[&EITHER_END]).count_ones() == 5);
+    assert!(lines(&[&Connection::EITHER_END]).count_ones() == 5);
     assert!(
-        NEARLY_ALWAYS.count_ones() == 9,
+        Connection::LINES_NEARLY_ALWAYS.count_ones() == 9,
         "of 28: what a user's end needs of a packet"
     );
     assert!(offset_of!(Connection, sender).is_multiple_of(LINE));

@@ -7,14 +7,13 @@
 
 use bentpipe_types::{fetch, fetch_behind};
 
-use super::cache_layout::{ALL, NEARLY_ALWAYS};
 use crate::connection::Connection;
 
 impl Connection {
     /// Prefetches the fields of the connection that nearly every segment needs.
     #[inline]
     pub fn prefetch(&self) {
-        self.prefetch_lines(NEARLY_ALWAYS);
+        self.prefetch_lines(Self::LINES_NEARLY_ALWAYS);
     }
 
     /// Second step: prefetches the rest of a connection with outstanding data, or the heap parts of
@@ -22,7 +21,7 @@ impl Connection {
     #[inline]
     pub fn prefetch_more(&self) {
         if self.sends() {
-            self.prefetch_lines(ALL & !NEARLY_ALWAYS);
+            self.prefetch_lines(Self::ALL_LINES & !Self::LINES_NEARLY_ALWAYS);
             return;
         }
         if let Some(sizing) = &self.receive.sizing {

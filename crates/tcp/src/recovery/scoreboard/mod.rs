@@ -18,6 +18,7 @@ mod linux_buffers;
 mod loss_marking;
 mod min_bitset;
 mod order;
+mod previous_blocks;
 mod resegmentation;
 mod sack_blocks;
 mod segment;
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::HostClock;
 use min_bitset::MinBitset;
+use previous_blocks::PreviousBlocks;
 use segment::{
     CONTINUES, CUT, EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, SHORT, STATUS, Segment,
 };
@@ -131,7 +133,7 @@ struct LossState {
     /// Number of the segment last returned as next to retransmit.
     next_to_retransmit: u64,
     /// The blocks of the previous acknowledgment.
-    previous: sack_blocks::PreviousBlocks,
+    previous: PreviousBlocks,
     /// Range of the data newly acknowledged that was SACKed before and retransmitted, if any.
     sacked_retransmission: (u64, u64),
     /// Bytes in short segments in flight.

@@ -2,6 +2,7 @@
 
 mod naming;
 mod options;
+mod outcome;
 mod poll;
 mod stream;
 
@@ -9,58 +10,11 @@ use bentpipe_types::{Span, Time};
 
 use super::constants::{listed, number, word};
 use super::sockets::Kind;
-use super::{BEGINNING, EVER, Problem, Runner};
+use super::{BEGINNING, Problem, Runner};
 use crate::script::{CallSpec, Expression};
-use poll::Polled;
-use stream::Tail;
+use outcome::{Outcome, Waiting, error, same, value};
 
-/// Result of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Returned {
-    Value(i64),
-    Error(&'static str),
-}
-
-/// State of a call.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Outcome {
-    Returned(Returned),
-    Blocks(Waiting),
-}
-
-const fn value(n: i64) -> Result<Outcome, Problem> {
-    Ok(Outcome::Returned(Returned::Value(n)))
-}
-
-const fn error(name: &'static str) -> Result<Outcome, Problem> {
-    Ok(Outcome::Returned(Returned::Error(name)))
-}
-
-/// Event for which a blocked call waits.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Waiting {
-    Accept {
-        listener: i64,
-    },
-    Connect {
-        socket: i64,
-    },
-    Read {
-        socket: i64,
-        most: u64,
-        peek: bool,
-    },
-    Write {
-        socket: i64,
-        left: u64,
-        written: u64,
-        tail: Tail,
-    },
-    Poll {
-        entries: Vec<Polled>,
-        until: Time,
-    },
-}
+pub(super) use outcome::Returned;
 
 /// A call that has not returned.
 #[derive(Clone, Debug)]
@@ -336,25 +290,6 @@ impl Runner {
         let n = i64::try_from(n).unwrap_or(i64::MAX);
         same(request, listed(answer)?, n)?;
         value(0)
-    }
-}
-
-/// Checks a value that a call stores against the script.
-fn same(what: &str, expected: i64, got: i64) -> Result<(), Problem> {
-    if expected == got {
-        return Ok(());
-    }
-    Err(Problem::wrong(
-        format!("{what} [{expected}]"),
-        format!("[{got}]"),
-    ))
-}
-
-/// Returns the timeout of a poll.
-fn timeout(milliseconds: i64) -> Span {
-    match u64::try_from(milliseconds) {
-        Ok(milliseconds) => Span::from_millis(milliseconds.min(10_000_000)),
-        Err(_) => EVER,
     }
 }
 

@@ -1,19 +1,13 @@
 //! poll and epoll.
 
-use bentpipe_types::Time;
+use bentpipe_types::{Span, Time};
 
-use super::{Outcome, Problem, Runner, Waiting, error, timeout, value};
+use super::outcome::{Outcome, Polled, Waiting, error, same, value};
+use super::{Problem, Runner};
+use crate::runner::clock::EVER;
 use crate::runner::constants::{EPOLLET, EPOLLONESHOT, POLLERR, POLLHUP, number};
 use crate::runner::sockets::Watch;
 use crate::script::{CallSpec, Expression};
-
-/// One entry of a poll.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Polled {
-    socket: i64,
-    events: i64,
-    expected: i64,
-}
 
 /// Returns the value of a field.
 fn field(fields: &[(Option<String>, Expression)], name: &str) -> Result<Option<i64>, Problem> {
@@ -156,11 +150,19 @@ impl Runner {
         }
         if let Expression::Fields(fields) = expected {
             let events = field(fields, "events")?.unwrap_or(0);
-            super::same("epoll events", events, ready)?;
+            same("epoll events", events, ready)?;
             let expected = ["fd", "ptr", "u32", "u64"];
             let expected = expected.iter().find_map(|n| field(fields, n).transpose());
-            super::same("epoll data", expected.transpose()?.unwrap_or(0), data)?;
+            same("epoll data", expected.transpose()?.unwrap_or(0), data)?;
         }
         value(1)
+    }
+}
+
+/// Returns the timeout of a poll.
+fn timeout(milliseconds: i64) -> Span {
+    match u64::try_from(milliseconds) {
+        Ok(milliseconds) => Span::from_millis(milliseconds.min(10_000_000)),
+        Err(_) => EVER,
     }
 }

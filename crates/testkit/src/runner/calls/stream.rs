@@ -2,24 +2,14 @@
 
 use bentpipe_tcp::{ActiveFastOpen, Events, State};
 
-use super::{Outcome, Problem, Runner, Waiting, error, value};
+use super::outcome::{Outcome, Tail, Waiting, error, same, value};
+use super::{Problem, Runner};
 use crate::runner::constants::{
     MSG_DONTWAIT, MSG_EOR, MSG_FASTOPEN, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_WAITALL, number,
     word,
 };
 use crate::runner::sockets::Kind;
 use crate::script::{CallSpec, Expression};
-
-/// Treatment of the end of a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Tail {
-    /// It is pushed.
-    Push,
-    /// MSG_MORE.
-    More,
-    /// MSG_EOR.
-    Record,
-}
 
 /// Arguments of a read or write.
 struct Transfer {
@@ -311,7 +301,7 @@ impl Runner {
             });
             // Linux's tcp_inq_hint: the end of the stream counts as one byte.
             let unread = self.unread(fd).max(u64::from(finished));
-            super::same("TCP_CM_INQ", number(data)?, unread as i64)?;
+            same("TCP_CM_INQ", number(data)?, unread as i64)?;
         }
         Ok(())
     }

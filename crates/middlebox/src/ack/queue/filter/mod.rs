@@ -1,5 +1,6 @@
 //! The ACK filter of Linux's CAKE.
 
+mod candidate;
 mod rule;
 
 use bentpipe_link::{GivenUp, Limit, QueueCtx, QueueDiscipline, Tally, Verdict};
@@ -9,6 +10,7 @@ use super::flow_queue::FlowQueue;
 use super::list::{NONE, Node};
 use crate::ack::{AckCounters, KeepReason, rules};
 use crate::flows::Slot;
+use candidate::Candidate;
 
 /// A drop-tail queue that removes acknowledgments when one with the same content arrives. The list
 /// of a flow contains those that may be removed.
@@ -16,15 +18,6 @@ use crate::flows::Slot;
 pub struct FilterQueue {
     aggressive: bool,
     queue: FlowQueue<Candidate, Memory>,
-}
-
-/// State of a packet that may be removed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Candidate {
-    /// Whether the ECN flags changed since the previous candidate.
-    after_ecn_change: bool,
-    /// Whether nothing of its flow was queued between it and the previous candidate.
-    adjacent: bool,
 }
 
 /// State of a flow.

@@ -7,11 +7,13 @@
 
 mod aggregation;
 mod drain;
+mod gain_cycle;
 mod policer;
 mod probe_bw;
 mod probe_rtt;
 mod running_maximum;
 mod startup;
+mod state;
 mod window;
 
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
@@ -19,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Bandwidth, Memo, PacingRate, ProbeRttTimer, Rounds, SEND_BUFFER_WINDOWS, bytes_delivered,
-    saved_window,
+    saved_window, segments_of,
 };
 use crate::congestion::CongestionSettings;
 use crate::congestion::built_in::RuleFamily;
@@ -29,33 +31,14 @@ use crate::congestion::{
 use crate::rate_sample::{RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use policer::Policer;
-use probe_bw::Cycle;
 use probe_rtt::MinimumRtt;
 use running_maximum::RunningMaximum;
 use startup::FullPipe;
+use state::State;
 use window::InflightInputs;
 
 /// Rounds in the bandwidth filter: bbr_bw_rtts.
 const BANDWIDTH_ROUNDS: u64 = 10;
-
-/// State of the BBR state machine. Each has its own file.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-enum State {
-    /// Doubles the rate each round trip until the pipe is full.
-    Startup,
-    /// Drains the queue that Startup built.
-    Drain,
-    /// Probes for bandwidth, in a cycle of gains.
-    ProbeBw(Cycle),
-    /// Sends almost nothing, to measure the round-trip time without queues.
-    ProbeRtt(ProbeRttTimer),
-}
-
-/// Returns the bytes, in whole segments, that `bandwidth` delivers in `span`.
-fn segments_of(bandwidth: Bandwidth, span: Span, segment: u32) -> u64 {
-    let bytes = bytes_delivered(bandwidth, span) as u64;
-    bytes - bytes % u64::from(segment.max(1))
-}
 
 /// BBR version 1.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,54 +2,20 @@
 //! the probe built, and six cruise.
 
 use bentpipe_types::Time;
-use serde::{Deserialize, Serialize};
 
+use super::gain_cycle::Cycle;
 use super::{Bbr1, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// bbr_pacing_gain.
-pub(super) const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// bbr_cwnd_gain: twice the BDP, because acknowledgments may be delayed or aggregated.
 pub(super) const WINDOW_GAIN: f64 = 2.0;
-/// Number of phases that the cycle may begin with, all but the second: bbr_cycle_rand.
-const FIRST_PHASE_CHOICES: u64 = 7;
-
-/// Position in the gain cycle.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct Cycle {
-    phase: usize,
-    pub(super) since: Time,
-}
-
-impl Cycle {
-    pub(super) fn gain(self) -> f64 {
-        GAINS[self.phase % GAINS.len()]
-    }
-
-    fn next(self, now: Time) -> Self {
-        Self {
-            phase: (self.phase + 1) % GAINS.len(),
-            since: now,
-        }
-    }
-
-    /// Whether this phase probes for more bandwidth.
-    pub(super) const fn probes(self) -> bool {
-        self.phase == 0
-    }
-}
 
 impl Bbr1 {
     /// Linux's bbr_reset_probe_bw_mode: starts at a random phase, so that flows that begin together
     /// do not probe together.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
-        let back = (self.random.bits() % FIRST_PHASE_CHOICES) as usize;
-        let before = Cycle {
-            phase: GAINS.len() - 1 - back,
-            since: now,
-        };
-        self.state = State::ProbeBw(before.next(now));
+        self.state = State::ProbeBw(Cycle::begin(self.random.bits(), now));
     }
 
     /// Linux's bbr_update_cycle_phase.

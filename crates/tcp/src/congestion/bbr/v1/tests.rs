@@ -1,6 +1,7 @@
 use bentpipe_types::Span;
 use proptest::prelude::*;
 
+use super::gain_cycle::GAINS;
 use super::*;
 use crate::CongestionControlKind;
 use crate::congestion::bbr::testing::{self, Operation};
@@ -63,7 +64,7 @@ fn the_gain_cycle_has_eight_phases() {
     let phases: Vec<f64> = gains[first..].iter().map(|(gain, _)| *gain).collect();
     assert!(phases.len() > 16, "{phases:?}");
     for cycle in phases.chunks_exact(8) {
-        assert_eq!(cycle, probe_bw::GAINS);
+        assert_eq!(cycle, GAINS);
     }
 }
 

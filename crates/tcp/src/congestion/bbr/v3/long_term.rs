@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::parameters::{BETA, LOSS_THRESHOLD, is_inflight_too_high, minimum};
-use super::probe_bw::{Feedback, Phase};
+use super::phase::Phase;
+use super::probe_bw::Feedback;
 use super::{Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::{LossSample, RateSample};

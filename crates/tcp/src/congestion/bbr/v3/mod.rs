@@ -10,10 +10,12 @@ mod aggregation;
 mod drain;
 mod long_term;
 mod parameters;
+mod phase;
 mod probe_bw;
 mod probe_rtt;
 mod short_term;
 mod startup;
+mod state;
 mod undo;
 mod window;
 
@@ -33,27 +35,16 @@ use crate::rate_sample::{LossSample, RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use long_term::LongTerm;
 use parameters::WINDOW_GAIN;
-use probe_bw::{Cycle, Phase};
+use probe_bw::Cycle;
 use probe_rtt::MinimumRtt;
 use short_term::ShortTerm;
 use startup::FullPipe;
+use state::State;
 use undo::Undo;
 use window::InflightInputs;
 
 /// BBR.MaxBwFilterLen: the current ProbeBW cycle and the previous one.
 const BANDWIDTH_CYCLES: usize = 2;
-/// State of the BBR state machine (section 5.1). Each has its own file.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-enum State {
-    /// Doubles the rate each round trip until the pipe is full or losses are too high.
-    Startup,
-    /// Drains the queue that Startup built. The field is the round in which Drain began.
-    Drain(u64),
-    /// Probes for bandwidth, in a cycle of four phases.
-    ProbeBw(Phase),
-    /// Halves the data in flight, to measure the round-trip time without queues.
-    ProbeRtt(ProbeRttTimer),
-}
 
 /// BBR version 3.
 #[derive(Clone, Debug, Serialize, Deserialize)]

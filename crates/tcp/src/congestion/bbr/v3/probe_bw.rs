@@ -4,7 +4,7 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::parameters::WINDOW_GAIN;
+use super::phase::Phase;
 use super::{Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
@@ -13,37 +13,6 @@ use crate::rate_sample::RateSample;
 const MAXIMUM_ROUNDS: u64 = 63;
 /// Minimum time between two probes, to which up to a second is added at random.
 const MINIMUM_WAIT: Span = Span::from_secs(2);
-
-/// Phase of the cycle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) enum Phase {
-    /// Sends below the delivery rate, until the queue is empty and there is headroom.
-    Down,
-    /// Sends at the delivery rate.
-    Cruise,
-    /// Sends at the delivery rate for one round trip without short-term bounds, to fill the pipe
-    /// before Up.
-    Refill,
-    /// Sends above the delivery rate.
-    Up,
-}
-
-impl Phase {
-    pub(super) const fn pacing_gain(self) -> f64 {
-        match self {
-            Self::Down => 0.9,
-            Self::Cruise | Self::Refill => 1.0,
-            Self::Up => 1.25,
-        }
-    }
-
-    pub(super) const fn window_gain(self) -> f64 {
-        match self {
-            Self::Up => 2.25,
-            _ => WINDOW_GAIN,
-        }
-    }
-}
 
 /// BBR.ack_phase: the part of the cycle that current acknowledgments are feedback for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::parameters::BETA;
-use super::probe_bw::Phase;
+use super::phase::Phase;
 use super::{Bandwidth, Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::{LossSample, RateSample};

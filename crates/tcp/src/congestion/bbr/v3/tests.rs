@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::phase::Phase;
 use super::*;
 use crate::CongestionControlKind;
 use crate::congestion::bbr::testing::{self, Operation, Path};

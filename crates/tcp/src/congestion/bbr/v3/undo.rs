@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::probe_bw::Phase;
+use super::phase::Phase;
 use super::{Bandwidth, Bbr3, State};
 use crate::congestion::Window;
 

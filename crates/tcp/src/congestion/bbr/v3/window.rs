@@ -3,7 +3,7 @@
 use bentpipe_types::{BitRate, Span};
 
 use super::parameters::minimum;
-use super::probe_bw::Phase;
+use super::phase::Phase;
 use super::{Bandwidth, Bbr3, State, bytes_delivered, saved_window, startup};
 use crate::congestion::Window;
 use crate::pacing;
