@@ -16,6 +16,15 @@ import check_rust_imports as imports  # type: ignore[import-not-found]  # noqa: 
 ONE_WAY = {"lib.rs": "mod a;\nmod b;\n", "a.rs": "pub struct A;\n", "b.rs": "use crate::a::A;\n"}
 
 
+def _write_crate(files: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a crate "x", and make the check read it."""
+    monkeypatch.setattr(imports, "ROOT", folder)
+    for name, source in files.items():
+        path = folder / "crates" / "x" / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
@@ -96,17 +105,41 @@ def test_each_kind_of_cycle_is_found(
     files: dict[str, str], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Small crates, each with the places of its cycles."""
-    monkeypatch.setattr(imports, "ROOT", tmp_path)
-    for name, source in files.items():
-        path = tmp_path / "crates" / "x" / "src" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(source)
+    _write_crate(files, tmp_path, monkeypatch)
     found = []
     for each in imports.check(["x"]):
         kind, _, names = each.name.replace(": ", " ").split(" ", 2)
         places = dict.fromkeys(one.place.removeprefix("crates/x/src/") for one in each.dependencies)
         found.append(f"{kind} {names}: {' '.join(places)}")
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [
+        # One folder's later stage depends on the other's earlier stage, both ways.
+        ({"b/schema.rs": "pub struct B;\n", "b/build.rs": "use crate::a::schema::A;\n"}, []),
+        (
+            {"b/schema.rs": "use crate::a::build::f;\npub struct B;\n", "b/build.rs": "\n"},
+            ["cycle x: a::build b::schema"],
+        ),
+    ],
+)
+def test_files_of_a_crate_by_topic_have_no_cycles(
+    below: dict[str, str], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders may depend on each other, files may not."""
+    monkeypatch.setattr(imports, "BY_TOPIC", {"x"})
+    files = {
+        "lib.rs": "mod a;\nmod b;\n",
+        "a/mod.rs": "pub mod build;\npub mod schema;\n",
+        "a/schema.rs": "pub struct A;\n",
+        "a/build.rs": "use crate::b::schema::B;\npub fn f() {}\n",
+        "b/mod.rs": "pub mod build;\npub mod schema;\n",
+        **below,
+    }
+    _write_crate(files, tmp_path, monkeypatch)
+    assert [each.name for each in imports.check(["x"])] == expected
 
 
 def test_exempt_place_without_a_cycle_fails(monkeypatch: pytest.MonkeyPatch) -> None:
