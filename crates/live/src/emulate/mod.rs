@@ -61,8 +61,8 @@ pub struct Request {
 const MAX_HOSTS: usize = 1000;
 
 /// Returns how long due work may wait, so that several packets share one wake-up. It is a fraction
-/// of the longest link's propagation delay there and back that is small against [`TOO_LATE`](outcome::TOO_LATE), and
-/// no longer than the interrupt coalescing of real interfaces.
+/// of the longest link's propagation delay there and back that is small against
+/// [`TOO_LATE`](outcome::TOO_LATE), and no longer than the interrupt coalescing of real interfaces.
 fn wake_interval(scenario: &Scenario) -> Span {
     (outcome::longest_link(scenario) / 2500).min(Span::from_micros(250))
 }
