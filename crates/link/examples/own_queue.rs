@@ -1,6 +1,8 @@
 //! A queue discipline of one's own in front of a link: the newest packet is sent first.
 
-use bentpipe_link::{Direction, QueueCtx, QueueDiscipline, Queueing, Settings, Verdict, Watch};
+use bentpipe_link::{
+    Backlog, Direction, QueueCtx, QueueDiscipline, Queueing, Settings, Verdict, Watch,
+};
 use bentpipe_types::{
     BitRate, Bytes, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span, Time,
 };
@@ -26,12 +28,11 @@ impl QueueDiscipline for NewestFirst {
         self.packets.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.packets.len() as u64
-    }
-
-    fn bytes(&self) -> u64 {
-        self.packets.iter().map(|(_, length)| length.get()).sum()
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets.len() as u64,
+            bytes: self.packets.iter().map(|(_, length)| length.get()).sum(),
+        }
     }
 }
 

@@ -18,13 +18,7 @@ pub trait Framing: Debug + Send {
     /// length with this framing.
     ///
     /// The packet may be changed (an outer header), but not released.
-    fn transmit(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        length: Bytes,
-        packets: &mut PacketStore,
-    ) -> Bytes;
+    fn transmit(&mut self, packet: PacketRef, length: Bytes, packets: &mut PacketStore) -> Bytes;
 
     /// Handles a packet behind which nothing is queued, after [`transmit`](Self::transmit). Returns
     /// its length with padding, where a frame may hold several packets.

@@ -338,7 +338,7 @@ impl Managed {
             debug_assert_eq!(length, packets.get(packet).length());
             let is_last = self.queue.packets() == 0;
             for framing in &mut self.ends.framings {
-                length = framing.transmit(now, packet, length, packets);
+                length = framing.transmit(packet, length, packets);
                 if is_last {
                     length = framing.complete(length);
                 }

@@ -1,7 +1,7 @@
 //! A modem's data compression, as a ratio.
 
 use bentpipe_link::{Framing, Tally};
-use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
+use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 /// V.42bis as an average ratio. It compresses a stream, not packets; lost frames are repeated by
 /// the modems' V.42, which is not modelled.
@@ -45,13 +45,7 @@ impl DataCompression {
 }
 
 impl Framing for DataCompression {
-    fn transmit(
-        &mut self,
-        _now: Time,
-        packet: PacketRef,
-        length: Bytes,
-        packets: &mut PacketStore,
-    ) -> Bytes {
+    fn transmit(&mut self, packet: PacketRef, length: Bytes, packets: &mut PacketStore) -> Bytes {
         let payload = u64::from(packets.get(packet).payload_length).min(length.get());
         let headers = length.get() - payload;
         let exact = headers as f64 * self.headers + payload as f64 * self.payload + self.rest;
@@ -80,9 +74,7 @@ mod tests {
         let mut send = |payload: u16, header: u64| {
             let packet = ack(1).payload(payload).insert(&mut bench.packets);
             let length = Bytes::new(header + u64::from(payload));
-            modem
-                .transmit(Time::ZERO, packet, length, &mut bench.packets)
-                .get()
+            modem.transmit(packet, length, &mut bench.packets).get()
         };
         assert_eq!(send(0, 40), 16);
         assert_eq!(send(1000, 40), 1016);
@@ -96,7 +88,7 @@ mod tests {
         let packet = ack(1).insert(&mut bench.packets);
         for ratio in [f64::NAN, -1.0, 2.0] {
             let mut modem = DataCompression::new(ratio, ratio);
-            let sent = modem.transmit(Time::ZERO, packet, Bytes::new(40), &mut bench.packets);
+            let sent = modem.transmit(packet, Bytes::new(40), &mut bench.packets);
             assert_eq!(sent, Bytes::new(40), "{ratio}");
         }
     }

@@ -1,7 +1,7 @@
 //! Ethernet framing (IEEE 802.3 with RFC 894).
 
 use bentpipe_link::{Framing, Tally};
-use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
+use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 /// Payload of the shortest frame; shorter packets are padded.
 const SHORTEST: u64 = 46;
@@ -22,13 +22,7 @@ pub struct Ethernet {
 }
 
 impl Framing for Ethernet {
-    fn transmit(
-        &mut self,
-        _now: Time,
-        _packet: PacketRef,
-        length: Bytes,
-        _packets: &mut PacketStore,
-    ) -> Bytes {
+    fn transmit(&mut self, _packet: PacketRef, length: Bytes, _packets: &mut PacketStore) -> Bytes {
         self.padded += u64::from(length.get() < SHORTEST);
         Bytes::new(length.get().max(SHORTEST) + HEADER + BETWEEN)
     }
@@ -57,7 +51,7 @@ mod tests {
         // 1500 bytes take 1538 on the cable (97.5% of the rate is for packets); an ACK takes 84,
         // the minimum.
         for (length, on_cable) in [(1500, 1538), (40, 84), (46, 84), (47, 85)] {
-            let framed = ethernet.transmit(Time::ZERO, packet, Bytes::new(length), &mut packets);
+            let framed = ethernet.transmit(packet, Bytes::new(length), &mut packets);
             assert_eq!(framed.get(), on_cable);
         }
     }

@@ -1,7 +1,7 @@
 //! Framing with the same number of bytes for each packet, such as PPP.
 
 use bentpipe_link::Framing;
-use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
+use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 /// Framing that adds a fixed number of bytes to each packet.
 #[derive(Clone, Copy, Debug)]
@@ -27,13 +27,7 @@ impl FixedFraming {
 }
 
 impl Framing for FixedFraming {
-    fn transmit(
-        &mut self,
-        _now: Time,
-        _packet: PacketRef,
-        length: Bytes,
-        _packets: &mut PacketStore,
-    ) -> Bytes {
+    fn transmit(&mut self, _packet: PacketRef, length: Bytes, _packets: &mut PacketStore) -> Bytes {
         length + Bytes::new(self.bytes)
     }
 

@@ -39,10 +39,10 @@ impl Fragmenter {
 
 impl Divider for Fragmenter {
     fn divide(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>) {
-        let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
+        let EndCtx { packets, out, .. } = cx;
         if let Some(tunnel) = &mut self.tunnel {
             let length = packets.get(packet).length();
-            tunnel.transmit(now, packet, length, packets);
+            tunnel.transmit(packet, length, packets);
         }
         let before = out.len();
         packets.divide(packet, self.mtu, out);

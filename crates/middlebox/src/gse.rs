@@ -1,7 +1,7 @@
 //! Generic Stream Encapsulation (ETSI TS 102 606-1).
 
 use bentpipe_link::Framing;
-use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
+use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 /// Start and end indicators, label type and GSE length (clause 4.2.1).
 const FIXED_HEADER: u64 = 2;
@@ -38,13 +38,7 @@ fn gse_bytes(length: u64) -> u64 {
 const LONGEST_PACKET: u64 = 65_535;
 
 impl Framing for Gse {
-    fn transmit(
-        &mut self,
-        _now: Time,
-        _packet: PacketRef,
-        length: Bytes,
-        _packets: &mut PacketStore,
-    ) -> Bytes {
+    fn transmit(&mut self, _packet: PacketRef, length: Bytes, _packets: &mut PacketStore) -> Bytes {
         Bytes::new(gse_bytes(length.get()))
     }
 

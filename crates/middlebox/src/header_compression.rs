@@ -259,13 +259,7 @@ fn rewrite(packet: PacketRef, headers: &[u8], packets: &mut PacketStore) {
 }
 
 impl Framing for HeaderCompression {
-    fn transmit(
-        &mut self,
-        _now: Time,
-        packet: PacketRef,
-        length: Bytes,
-        packets: &mut PacketStore,
-    ) -> Bytes {
+    fn transmit(&mut self, packet: PacketRef, length: Bytes, packets: &mut PacketStore) -> Bytes {
         let flow = Flow::of(packets, packet);
         let flow = self.flows.enter(flow, CompressedFlow::default, |_, _| {});
         let (packet_type, headers_length) = self.compress(packet, flow, packets);

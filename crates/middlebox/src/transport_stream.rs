@@ -1,7 +1,7 @@
 //! IP in the cells of an MPEG-2 transport stream: MPE and ULE.
 
 use bentpipe_link::{Framing, Tally};
-use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
+use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 /// A transport stream packet (ISO/IEC 13818-1, clause 2.4.3.2).
 const CELL: u64 = 188;
@@ -112,13 +112,7 @@ impl TransportStream {
 }
 
 impl Framing for TransportStream {
-    fn transmit(
-        &mut self,
-        _now: Time,
-        _packet: PacketRef,
-        length: Bytes,
-        _packets: &mut PacketStore,
-    ) -> Bytes {
+    fn transmit(&mut self, _packet: PacketRef, length: Bytes, _packets: &mut PacketStore) -> Bytes {
         let (mut bytes, mut open) = self.begin();
         let unit = length.get() + self.encapsulation.overhead();
         bytes += unit;
@@ -173,7 +167,7 @@ mod tests {
         let packet = store.insert(Packet::new(end, end, IpVersion::V4));
         let send = |&(length, followed): &(u64, bool)| {
             let length = Bytes::new(length);
-            let framed = stream.transmit(Time::ZERO, packet, length, &mut store);
+            let framed = stream.transmit(packet, length, &mut store);
             if followed {
                 framed.get()
             } else {

@@ -33,13 +33,7 @@ impl TunnelEntry {
 }
 
 impl Framing for TunnelEntry {
-    fn transmit(
-        &mut self,
-        _now: Time,
-        packet: PacketRef,
-        length: Bytes,
-        packets: &mut PacketStore,
-    ) -> Bytes {
+    fn transmit(&mut self, packet: PacketRef, length: Bytes, packets: &mut PacketStore) -> Bytes {
         if packets.tunnel(packet).is_some() {
             // A packet record has one outer header.
             self.nested += 1;
@@ -255,7 +249,7 @@ mod tests {
         let reference = packet(&mut packets, 1);
         let before = *packets.get(reference);
         let mut entry = TunnelEntry::new(tunnel(12, 100));
-        let length = entry.transmit(Time::ZERO, reference, Bytes::new(40), &mut packets);
+        let length = entry.transmit(reference, Bytes::new(40), &mut packets);
         assert_eq!(length, Bytes::new(60));
         assert_eq!(packets.get(reference).length(), Bytes::new(60));
         let mut out = Vec::new();
@@ -283,12 +277,7 @@ mod tests {
             (2, 11, 100),
         ] {
             let reference = packet(&mut packets, source);
-            TunnelEntry::new(tunnel(from, to)).transmit(
-                Time::ZERO,
-                reference,
-                Bytes::new(40),
-                &mut packets,
-            );
+            TunnelEntry::new(tunnel(from, to)).transmit(reference, Bytes::new(40), &mut packets);
             exit.on_arrival(
                 reference,
                 &mut EndCtx::new(Time::ZERO, &mut packets, &mut out),

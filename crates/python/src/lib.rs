@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use bentpipe_scenario::MANY_RECORDS;
+use bentpipe_scenario::{CustomControls, MANY_RECORDS};
 use congestion::{Ack, Failure, PythonWindow};
 use engine::{Request, RunFailure, RunInProgress, Source};
 use errors::{RunError, ScenarioError};
@@ -202,6 +202,18 @@ fn emulation_leftovers() -> usize {
     return 0;
 }
 
+/// Returns the answer to a question about a scenario.
+fn ask<'py, T: Send>(
+    py: Python<'py>,
+    source: Source,
+    controls: Vec<(String, Bound<'py, PyType>)>,
+    question: impl FnOnce(&Source, &CustomControls) -> Result<T, String> + Send,
+) -> PyResult<T> {
+    let controls = congestion::controls(controls, &Failure::default())?;
+    py.detach(|| question(&source, &controls))
+        .map_err(scenario_error)
+}
+
 /// Resolve a scenario (defaults filled in, overrides applied) and return it as JSON.
 #[pyfunction]
 #[pyo3(signature = (path, *, text = None, overrides = Vec::new(), controls = Vec::new()))]
@@ -212,14 +224,16 @@ fn load<'py>(
     overrides: Vec<(String, String)>,
     controls: Vec<(String, Bound<'py, PyType>)>,
 ) -> PyResult<String> {
-    let controls = congestion::controls(controls, &Failure::default())?;
-    let source = Source {
-        path,
-        text,
-        overrides,
-    };
-    py.detach(|| engine::load(&source, &controls))
-        .map_err(scenario_error)
+    ask(
+        py,
+        Source {
+            path,
+            text,
+            overrides,
+        },
+        controls,
+        engine::load,
+    )
 }
 
 /// Return whether a packet may be lost to errors. The answer is False if the first bit error, as
@@ -233,14 +247,16 @@ fn may_meet_errors<'py>(
     overrides: Vec<(String, String)>,
     controls: Vec<(String, Bound<'py, PyType>)>,
 ) -> PyResult<bool> {
-    let controls = congestion::controls(controls, &Failure::default())?;
-    let source = Source {
-        path,
-        text,
-        overrides,
-    };
-    py.detach(|| engine::may_meet_errors(&source, &controls))
-        .map_err(scenario_error)
+    ask(
+        py,
+        Source {
+            path,
+            text,
+            overrides,
+        },
+        controls,
+        engine::may_meet_errors,
+    )
 }
 
 /// Return the JSON Schema of the scenario file.

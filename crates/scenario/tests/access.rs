@@ -1,7 +1,9 @@
 //! Capacity on demand: waiting times and shares against closed forms, shared carriers, and refused
 //! files.
 
-use bentpipe_scenario::{AccessSummary, RunOptions, RunOutput, Scenario};
+use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
+
+use crate::runs::{access, run_text};
 
 const NETWORK: &str = r#"
 name = "terminals"
@@ -31,13 +33,6 @@ fn parsed(settings: &[(&str, &str)]) -> Result<Scenario, String> {
 fn run(settings: &[(&str, &str)]) -> RunOutput {
     let scenario = parsed(settings).expect("it is right");
     scenario.run(&RunOptions::default()).expect("it runs")
-}
-
-fn access<'a>(output: &'a RunOutput, direction: &str) -> &'a AccessSummary {
-    let mut links = output.summary.links.iter();
-    let found = links.find(|link| link.name == direction);
-    let access = found.expect("it is there").access.as_ref();
-    access.expect("it has to ask")
 }
 
 /// Returns the delay of each packet that arrived, in nanoseconds.
@@ -193,8 +188,7 @@ app = { kind = "packets", size = "972 B", interval = "100 ms" }
 
 #[test]
 fn counted_links_share_a_carrier_to_the_byte() {
-    let scenario = Scenario::parse(MANY, "many.toml", &[]).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(MANY, &[]);
     let granted: Vec<u64> = (output.summary.links.iter())
         .filter_map(|link| Some(link.access.as_ref()?.granted_bytes))
         .collect();

@@ -3,9 +3,11 @@
 
 use std::fs;
 
-use bentpipe_scenario::{AccessSummary, RunOptions, RunOutput, Scenario};
+use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use crate::runs::access;
 
 /// Twenty terminals on one carrier, and one more with its own link. All offer more than the
 /// capacity.
@@ -46,13 +48,6 @@ fn parsed(settings: &[(&str, &str)]) -> Result<Scenario, String> {
 fn run(settings: &[(&str, &str)]) -> RunOutput {
     let scenario = parsed(settings).expect("it is right");
     scenario.run(&RunOptions::default()).expect("it runs")
-}
-
-fn access<'a>(output: &'a RunOutput, direction: &str) -> &'a AccessSummary {
-    let mut links = output.summary.links.iter();
-    let found = links.find(|link| link.name == direction);
-    let access = found.expect("it is there").access.as_ref();
-    access.expect("it has to ask")
 }
 
 fn counter(output: &RunOutput, direction: &str, name: &str) -> Option<u64> {

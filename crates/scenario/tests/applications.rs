@@ -3,6 +3,8 @@
 use bentpipe_scenario::{RunOptions, Scenario};
 use serde_json::Value;
 
+use crate::runs::run_text;
+
 /// Returns a scenario with server and browser over a satellite of 50 Mbit/s and 600 ms, and a flow
 /// of this application.
 fn file(app: &str) -> String {
@@ -565,8 +567,7 @@ fn a_thousand_users_of_a_mix_share_a_host() {
         mixes.office = { web = 0.7, mail = 0.2, voice = 0.1 }
         flows.office = { from = "users", to = "server", mix = "office", count = 1000, spacing = "1 ms" }
     "#;
-    let scenario = Scenario::parse(text, "thousand.toml", &[]).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(text, &[]);
     assert_eq!(output.summary.flows.len(), 1000);
     let busy = output
         .summary
@@ -604,8 +605,7 @@ app = { kind = "request-response", request = "100 B", response = "500 kB", pause
 series = ["ask.retransmitted", "ask.sent_segment"]
 interval = "every-change"
 "#;
-    let scenario = Scenario::parse(text, "shared.toml", &[]).expect("it is understood");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(text, &[]);
     assert_eq!(output.summary.flows.len(), 3);
     for flow in &output.summary.flows {
         let told = |quantity: &str| {

@@ -1,6 +1,8 @@
 //! Address resolution (`arp`): delays against a closed form, and packets without a reply.
 
-use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
+use bentpipe_scenario::{RunOutput, Scenario};
+
+use crate::runs::run_text;
 
 const NETWORK: &str = r#"
 name = "lan"
@@ -22,8 +24,7 @@ interval = "every-change"
 "#;
 
 fn run(settings: &[(&str, &str)]) -> RunOutput {
-    let scenario = Scenario::parse(NETWORK, "lan.toml", settings).expect("it is right");
-    scenario.run(&RunOptions::default()).expect("it runs")
+    run_text(NETWORK, settings)
 }
 
 /// Returns the delay of each packet that arrived, in nanoseconds.

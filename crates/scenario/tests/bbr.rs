@@ -1,6 +1,8 @@
 //! BBR in scenario files: the behaviour that its authors publish, in the recorded series.
 
-use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
+use bentpipe_scenario::RunOutput;
+
+use crate::runs::{run_text, series};
 
 const SEGMENT: f64 = 1448.0;
 
@@ -26,27 +28,7 @@ fn run(rate_mbps: u32, delay_ms: u32, seconds: u32, overrides: &[(&str, &str)]) 
         interval = "10 ms"
         "#
     );
-    let scenario =
-        Scenario::parse(&text, "bbr.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
-    scenario
-        .run(&RunOptions::default())
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// Returns the samples of a series from `from` seconds: (seconds, value).
-fn series(output: &RunOutput, name: &str, from: f64) -> Vec<(f64, f64)> {
-    let series = output
-        .series
-        .iter()
-        .find(|series| series.name.ends_with(name))
-        .unwrap_or_else(|| panic!("{name}"));
-    series
-        .times_ns
-        .iter()
-        .map(|&ns| ns as f64 * 1e-9)
-        .zip(series.values.iter().copied())
-        .filter(|(at, _)| *at >= from)
-        .collect()
+    run_text(&text, overrides)
 }
 
 /// Returns the start times of ProbeRTT, in which at most four segments are in flight.

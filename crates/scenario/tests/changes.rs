@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use bentpipe_scenario::{RunOptions, RunOutput, Scenario, Way};
 use serde_json::{Value, json};
 
+use crate::runs::run_text;
+
 const TEXT: &str = r#"
 name = "changing"
 duration = "60 s"
@@ -380,8 +382,7 @@ fn a_one_way_link_has_one_direction_to_probe() {
         "{error}"
     );
     let settings = [("probes.series", r#"["backbone.return.queue_max"]"#)];
-    let scenario = Scenario::parse(ONE_WAY, "one-way.toml", &settings).expect("there is one");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(ONE_WAY, &settings);
     // The acknowledgments use the backbone's forward direction.
     assert_eq!(
         output.series[0]

@@ -1,10 +1,11 @@
 //! Queues with traffic classes: by priority, by weight.
 
-use bentpipe_scenario::{ClassSummary, LinkSummary, RunOptions, Scenario, Summary};
+use bentpipe_scenario::{ClassSummary, LinkSummary, Summary};
+
+use crate::runs::run_text;
 
 fn run(text: &str) -> Summary {
-    let scenario = Scenario::parse(text, "classes.toml", &[]).expect("a sound file");
-    let output = scenario.run(&RunOptions::default()).expect("a run");
+    let output = run_text(text, &[]);
     output.summary
 }
 

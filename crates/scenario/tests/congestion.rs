@@ -1,6 +1,8 @@
 //! Congestion control and slow start in scenario files, on simulated paths.
 
-use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
+use bentpipe_scenario::RunOutput;
+
+use crate::runs::{run_text, series};
 
 const SEGMENT: f64 = 1448.0;
 
@@ -23,31 +25,12 @@ fn run(control: &str, rate_mbps: u32, queue: u32, overrides: &[(&str, &str)]) ->
         interval = "10 ms"
         "#
     );
-    let scenario =
-        Scenario::parse(&text, "rules.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
-    scenario
-        .run(&RunOptions::default())
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// Returns the samples of a series: (seconds, value).
-fn series(output: &RunOutput, name: &str) -> Vec<(f64, f64)> {
-    let series = output
-        .series
-        .iter()
-        .find(|series| series.name.ends_with(name))
-        .unwrap_or_else(|| panic!("{name}"));
-    series
-        .times_ns
-        .iter()
-        .map(|&ns| ns as f64 * 1e-9)
-        .zip(series.values.iter().copied())
-        .collect()
+    run_text(&text, overrides)
 }
 
 /// Returns the last slow-start threshold in segments, if there is one.
 fn threshold(output: &RunOutput) -> Option<f64> {
-    let last = series(output, "slow_start_threshold").last()?.1;
+    let last = series(output, "slow_start_threshold", 0.0).last()?.1;
     (last < 1e15).then_some(last / SEGMENT)
 }
 
@@ -82,7 +65,7 @@ fn hybla_finds_its_initial_threshold() {
             assert!((found / pipe - 1.0).abs() < 0.02, "{rate}: {found} {pipe}");
             assert_eq!(output.summary.links[0].packets_dropped, 0);
             // The window increases at once: by 2^24 per acknowledgment.
-            let windows = series(&output, "congestion_window");
+            let windows = series(&output, "congestion_window", 0.0);
             let (_, at_two_seconds) = windows[200];
             assert!(at_two_seconds / SEGMENT > 0.98 * pipe);
         }
@@ -114,8 +97,8 @@ fn a_single_loss_reduces_the_window_as_each_algorithm_specifies() {
         let output = run(control, 20, 100_000, &settings);
         let flow = &output.summary.flows[0];
         assert_eq!((flow.fast_recoveries, flow.timeouts), (1, 0), "{control}");
-        let windows = series(&output, "congestion_window");
-        let thresholds = series(&output, "slow_start_threshold");
+        let windows = series(&output, "congestion_window", 0.0);
+        let thresholds = series(&output, "slow_start_threshold", 0.0);
         let lost_at = thresholds
             .iter()
             .position(|(_, value)| *value != thresholds[5].1)

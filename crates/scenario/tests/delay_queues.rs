@@ -1,7 +1,9 @@
 //! Queues that limit delay, with TCP: CoDel, FQ-CoDel, PIE.
 
-use bentpipe_scenario::{RunOptions, Scenario, Summary};
+use bentpipe_scenario::Summary;
 use serde_json::Value;
+
+use crate::runs::run_text;
 
 /// Four downloads and a call share a satellite link of 10 Mbit/s.
 const NETWORK: &str = r#"
@@ -31,8 +33,7 @@ fn run(queue: &str, settings: &[(&str, &str)]) -> Summary {
     let queue = format!(r#"{{ limit = "1000 packets", {queue} }}"#);
     let mut all = vec![("links.satellite.forward.queue", queue.as_str())];
     all.extend(settings);
-    let scenario = Scenario::parse(NETWORK, "delays.toml", &all).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(NETWORK, &all);
     output.summary
 }
 

@@ -1,6 +1,8 @@
 //! Explicit congestion notification (RFC 3168): RED marks, and drops nothing.
 
-use bentpipe_scenario::{FlowSummary, RunOptions, Scenario};
+use bentpipe_scenario::FlowSummary;
+
+use crate::runs::run_text;
 
 const NETWORK: &str = r#"
 name = "ecn"
@@ -26,8 +28,7 @@ interval = "1 s"
 
 fn run(ecn: &str) -> (FlowSummary, u64) {
     let settings = [("hosts.server.tcp.ecn", ecn)];
-    let scenario = Scenario::parse(NETWORK, "ecn.toml", &settings).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(NETWORK, &settings);
     let link = &output.summary.links[0];
     let counted = &link.counters.as_ref().expect("RED counts").total["marked"];
     let recorded = output.series[0].values.last().copied();

@@ -3,6 +3,8 @@
 use bentpipe_scenario::{RunOptions, Scenario};
 use serde_json::Value;
 
+use crate::runs::run_text;
+
 /// A page with a document and six objects, each on its own connection.
 const NETWORK: &str = r#"
 name = "fast"
@@ -30,8 +32,7 @@ const BOTH: [(&str, &str); 2] = [
 ];
 
 fn pages(settings: &[(&str, &str)]) -> (Vec<f64>, Value) {
-    let scenario = Scenario::parse(NETWORK, "fast.toml", settings).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(NETWORK, settings);
     let summary = serde_json::to_value(&output.summary).expect("it is JSON");
     let pages = summary["flows"][0]["pages"].as_array().expect("pages");
     let loads = pages.iter().map(|page| {

@@ -1,7 +1,9 @@
 //! Links that fragment packets, and Ethernet framing, against closed forms.
 
-use bentpipe_scenario::{RunOptions, Scenario};
+use bentpipe_scenario::Scenario;
 use serde_json::Value;
+
+use crate::runs::run_text;
 
 const NETWORK: &str = r#"
 name = "narrow"
@@ -26,8 +28,7 @@ app = { kind = "bulk" }
 "#;
 
 fn run(settings: &[(&str, &str)]) -> Value {
-    let scenario = Scenario::parse(NETWORK, "narrow.toml", settings).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(NETWORK, settings);
     serde_json::to_value(&output.summary).expect("it is JSON")
 }
 

@@ -1,7 +1,9 @@
 //! Framing of links against closed forms, and refusals of framings that carry no such packets.
 
-use bentpipe_scenario::{RunOptions, Scenario};
+use bentpipe_scenario::Scenario;
 use serde_json::Value;
+
+use crate::runs::run_text;
 
 const NETWORK: &str = r#"
 name = "framing"
@@ -29,8 +31,7 @@ const RETURN: &str = "links.satellite.return.framing";
 const COMPRESSION: &str = "links.satellite.return.compression";
 
 fn run(settings: &[(&str, &str)]) -> Value {
-    let scenario = Scenario::parse(NETWORK, "framing.toml", settings).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(NETWORK, settings);
     serde_json::to_value(&output.summary).expect("it is JSON")
 }
 

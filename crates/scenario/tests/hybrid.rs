@@ -2,6 +2,8 @@
 
 use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
 
+use crate::runs::run_text;
+
 const HYBRID: &str = r#"
 name = "hybrid"
 duration = "300 s"
@@ -28,9 +30,7 @@ fn run(overrides: &[(&str, &str)]) -> RunOutput {
 }
 
 fn run_of(network: &str, overrides: &[(&str, &str)]) -> RunOutput {
-    let scenario =
-        Scenario::parse(network, "hybrid.toml", overrides).unwrap_or_else(|e| panic!("{e}"));
-    scenario.run(&RunOptions::default()).expect("it runs")
+    run_text(network, overrides)
 }
 
 /// Returns the summary of a run of another network.

@@ -29,6 +29,7 @@ mod recording;
 mod refusals;
 mod results;
 mod return_link;
+mod runs;
 mod schema;
 mod sender_limits;
 mod split;

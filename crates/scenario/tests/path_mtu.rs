@@ -2,6 +2,8 @@
 
 use bentpipe_scenario::{FlowSummary, RunOptions, Scenario};
 
+use crate::runs::run_text;
+
 const NETWORK: &str = r#"
 name = "narrow"
 duration = "60 s"
@@ -20,8 +22,7 @@ app = { kind = "bulk", size = "1 MB" }
 "#;
 
 fn run(settings: &[(&str, &str)]) -> FlowSummary {
-    let scenario = Scenario::parse(NETWORK, "narrow.toml", settings).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(NETWORK, settings);
     output.summary.flows[0].clone()
 }
 

@@ -3,6 +3,8 @@
 use bentpipe_scenario::{RunOptions, Scenario};
 use serde_json::{Value, json};
 
+use crate::runs::run_text;
+
 const NETWORK: &str = r#"
 name = "served"
 duration = "20 s"
@@ -24,8 +26,7 @@ interval = "100 ms"
 "#;
 
 fn run(settings: &[(&str, &str)]) -> Value {
-    let scenario = Scenario::parse(NETWORK, "served.toml", settings).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(NETWORK, settings);
     let queue = output.series[0]
         .values
         .iter()

@@ -7,6 +7,8 @@ use std::fs;
 use bentpipe_scenario::{RESULTS_VERSION, RunOptions, Scenario, results_schema};
 use serde_json::Value;
 
+use crate::runs::run_text;
+
 /// The fields of version 1, each with its type. A new field needs a new line. If a line must be
 /// changed or removed, which breaks other programs, the version is incremented.
 const VERSION_1: &str = include_str!("results-1.txt");
@@ -93,8 +95,7 @@ fn a_run_has_the_fields_of_the_schema() {
         flows.q = { from = "a", to = "b", mix = "x" }
         mixes.x = { pause = "1 s", ping = 1 }
     "#;
-    let scenario = Scenario::parse(text, "n.toml", &[]).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(text, &[]);
     let json = serde_json::to_value(&output.summary).expect("JSON");
     assert_eq!(json["results_version"], RESULTS_VERSION);
     let schema = results_schema();

@@ -4,6 +4,8 @@
 use bentpipe_scenario::{LinkSummary, RunOptions, RunOutput, Scenario};
 use proptest::prelude::*;
 
+use crate::runs::run_text;
+
 /// Network of samaraweera1999, section 3.4: Reno, MSS 1024, 720 kB, every segment acknowledged; 10
 /// Mbit/s and 280 ms down, 9.6 kbit/s and 200 ms back.
 const PAPER: &str = r#"
@@ -45,8 +47,7 @@ series = [
 "#;
 
 fn run(settings: &[(&str, &str)]) -> RunOutput {
-    let scenario = Scenario::parse(PAPER, "dvb.toml", settings).expect("it is right");
-    scenario.run(&RunOptions::default()).expect("it runs")
+    run_text(PAPER, settings)
 }
 
 fn return_link(output: &RunOutput) -> &LinkSummary {

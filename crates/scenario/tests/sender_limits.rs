@@ -2,6 +2,8 @@
 
 use bentpipe_scenario::{LimitedSummary, RunOptions, Scenario};
 
+use crate::runs::run_text;
+
 const NETWORK: &str = r#"
 name = "path"
 duration = "300 s"
@@ -12,8 +14,7 @@ flows.download = { from = "server", to = "client", app = { kind = "bulk", size =
 
 /// Returns each limit as a share of the busy time, and that time.
 fn limited(overrides: &[(&str, &str)]) -> (LimitedSummary, f64) {
-    let scenario = Scenario::parse(NETWORK, "path.toml", overrides).expect("it is right");
-    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let output = run_text(NETWORK, overrides);
     let flow = &output.summary.flows[0];
     let first = flow.first_data_s.expect("it began");
     let finish = flow.finish_s.expect("it finished");

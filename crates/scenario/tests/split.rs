@@ -2,6 +2,8 @@
 
 use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
 
+use crate::runs::run_text;
+
 const TWO: &str = r#"
 name = "split"
 duration = "300 s"
@@ -26,8 +28,7 @@ series = ["hub.buffered", "hub.promised", "hub.connections", "hub.facing_window"
 "#;
 
 fn run(overrides: &[(&str, &str)]) -> RunOutput {
-    let scenario = Scenario::parse(TWO, "split.toml", overrides).unwrap_or_else(|e| panic!("{e}"));
-    scenario.run(&RunOptions::default()).expect("it runs")
+    run_text(TWO, overrides)
 }
 
 #[test]
@@ -229,13 +230,7 @@ fn a_gateway_may_face_one_way_links() {
     let hub = |kind: &str| format!(r#"{{ kind = "{kind}", facing = "satellite" }}"#);
     let (split, hybrid) = (hub("split"), hub("hybrid"));
     let terminal = r#"{ kind = "split", facing = "modem" }"#;
-    let run = |gateways: &[(&str, &str)]| {
-        let scenario = Scenario::parse(ONE_WAY, "one-way.toml", gateways).expect("it is right");
-        scenario
-            .run(&RunOptions::default())
-            .expect("it runs")
-            .summary
-    };
+    let run = |gateways: &[(&str, &str)]| run_text(ONE_WAY, gateways).summary;
     for (gateways, kind) in [
         (vec![("gateways.hub", split.as_str())], "split"),
         (
@@ -298,8 +293,7 @@ app = { kind = "bulk", size = "100 kB" }
     );
     let outcome = |key: &str| {
         let class = [(key, r#"{ hosts = ["client"] }"#)];
-        let scenario = Scenario::parse(text, "dish.toml", &class).expect("taken at its word");
-        let output = scenario.run(&RunOptions::default()).expect("it runs");
+        let output = run_text(text, &class);
         let flow = serde_json::to_value(&output.summary.flows[0]).expect("JSON");
         (flow["outcome"].clone(), flow["bytes_delivered"].as_u64())
     };

@@ -55,6 +55,16 @@ pub(crate) const OUR_ISN: Seq = Seq::new(0xffff_fff0);
 pub(crate) const THEIR_ISN: Seq = Seq::new(0xffff_ff00);
 
 impl Single {
+    fn of(world: World, tcp: Connection) -> Self {
+        Self {
+            world,
+            tcp,
+            ours: OUR_ISN,
+            theirs: THEIR_ISN,
+            timestamp: None,
+        }
+    }
+
     /// A connection that has sent its SYN, which is still in the outbox.
     pub(crate) fn connect(config: &Config) -> Self {
         let mut world = world(1);
@@ -66,13 +76,7 @@ impl Single {
             OUR_ISN,
             &mut world.cx(),
         );
-        Self {
-            world,
-            tcp,
-            ours: OUR_ISN,
-            theirs: THEIR_ISN,
-            timestamp: None,
-        }
+        Self::of(world, tcp)
     }
 
     /// A connection created from a SYN with these options.
@@ -93,13 +97,7 @@ impl Single {
             syn,
             &mut world.cx(),
         );
-        Self {
-            world,
-            tcp,
-            ours: OUR_ISN,
-            theirs: THEIR_ISN,
-            timestamp: None,
-        }
+        Self::of(world, tcp)
     }
 
     /// An actively opened and established connection, without timestamps and SACK, with an

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bentpipe_types::{Flags, IpVersion, Packet, PacketRef, PacketStore, SynOptions};
+use bentpipe_types::{Flags, IpVersion, Packet, PacketRef, PacketStore, SynOptions, Tunnel};
 
 use crate::checksum::Sum;
 use crate::error::EncodeError;
@@ -75,6 +75,14 @@ impl<A: Addressing> Encoder<A> {
         })
     }
 
+    /// Returns the outer addresses of a tunnelled packet.
+    fn tunnel_ends(&self, outer: Tunnel) -> Result<(IpAddr, IpAddr), EncodeError> {
+        Ok((
+            self.ip_address(outer.source, IpVersion::V4)?,
+            self.ip_address(outer.destination, IpVersion::V4)?,
+        ))
+    }
+
     /// Encodes a fragment (RFC 791 section 3.2): the header of the original packet with the
     /// fragment's own fields, and the fragment's part of the content.
     fn encode_fragment(
@@ -104,10 +112,7 @@ impl<A: Addressing> Encoder<A> {
             });
         };
         if let Some(outer) = packets.tunnel(reference) {
-            let ends = (
-                self.ip_address(outer.source, IpVersion::V4)?,
-                self.ip_address(outer.destination, IpVersion::V4)?,
-            );
+            let ends = self.tunnel_ends(outer)?;
             self.identification = self.identification.wrapping_add(1);
             tunnel::write(ends, record, None, self.identification, 0, bytes);
         }
@@ -135,10 +140,7 @@ impl<A: Addressing> Encoder<A> {
         let compaction = packets.compaction(reference);
         let prefix = match packets.tunnel(reference) {
             Some(outer) => {
-                let ends = (
-                    self.ip_address(outer.source, IpVersion::V4)?,
-                    self.ip_address(outer.destination, IpVersion::V4)?,
-                );
+                let ends = self.tunnel_ends(outer)?;
                 self.identification = self.identification.wrapping_add(1);
                 let (record, id) = (packets.get(reference), self.identification);
                 tunnel::write(ends, record, compaction, id, 0, bytes);
@@ -279,10 +281,7 @@ impl<A: Addressing> Encoder<A> {
         let (source, destination) = self.ip_addresses(packets, reference)?;
 
         if let Some(outer) = outer {
-            let ends = (
-                self.ip_address(outer.source, IpVersion::V4)?,
-                self.ip_address(outer.destination, IpVersion::V4)?,
-            );
+            let ends = self.tunnel_ends(outer)?;
             self.identification = self.identification.wrapping_add(1);
             let total_length = prefix + total_length;
             tunnel::write(

@@ -49,7 +49,7 @@ struct Header {
 }
 
 impl Framing for Header {
-    fn transmit(&mut self, _: Time, _: PacketRef, length: Bytes, _: &mut PacketStore) -> Bytes {
+    fn transmit(&mut self, _: PacketRef, length: Bytes, _: &mut PacketStore) -> Bytes {
         length + Bytes::new(4)
     }
 

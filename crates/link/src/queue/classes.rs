@@ -15,7 +15,7 @@ use bentpipe_types::{Bytes, PacketRef, Time};
 
 pub use class::{Ends, FlowEnds, TrafficClass};
 
-use super::{ClassCounts, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
+use super::{Backlog, ClassCounts, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 
 /// Settings of a queue with classes.
 #[derive(Clone, Debug)]
@@ -232,12 +232,11 @@ impl QueueDiscipline for Classes {
         Some((waiter.packet, Bytes::new(u64::from(waiter.length))))
     }
 
-    fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets,
+            bytes: self.bytes,
+        }
     }
 
     fn given_up(&self) -> GivenUp {

@@ -9,7 +9,7 @@ use bentpipe_types::{Bytes, PacketRef};
 pub use control::DelayBounds;
 pub(super) use control::{DelayControl, DelayState, Line, Taken};
 
-use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, TimedWaiting, Verdict};
+use super::{Backlog, GivenUp, Limit, QueueCtx, QueueDiscipline, TimedWaiting, Verdict};
 use crate::Tally;
 
 /// Settings of a CoDel queue.
@@ -72,12 +72,8 @@ impl QueueDiscipline for Codel {
             .dequeue(&mut self.state, &mut self.waiting, cx.now, cx.packets)
     }
 
-    fn packets(&self) -> u64 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes().get()
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
     }
 
     fn given_up(&self) -> GivenUp {

@@ -65,11 +65,18 @@ pub trait QueueDiscipline: Debug + Send {
     /// itself may have left the cache.
     fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)>;
 
+    /// Returns the backlog.
+    fn backlog(&self) -> Backlog;
+
     /// Returns the backlog in packets.
-    fn packets(&self) -> u64;
+    fn packets(&self) -> u64 {
+        self.backlog().packets
+    }
 
     /// Returns the backlog in bytes, headers included.
-    fn bytes(&self) -> u64;
+    fn bytes(&self) -> u64 {
+        self.backlog().bytes
+    }
 
     /// Returns the packets given up after they were queued: dropped (fair queueing), or removed
     /// because a later acknowledgment replaces them. Offered = dropped + given up + dequeued +
@@ -85,6 +92,15 @@ pub trait QueueDiscipline: Debug + Send {
 
     /// Reports counters by name, for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}
+}
+
+/// Queued packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Number of packets.
+    pub packets: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
 }
 
 /// Packets that a queue gave up after accepting them.

@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Bytes, PacketRef};
 
-use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use super::{Backlog, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 
 /// A drop-tail queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,11 +51,7 @@ impl QueueDiscipline for DropTailQueue {
         self.waiting.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes().get()
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
     }
 }

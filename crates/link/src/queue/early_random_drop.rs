@@ -3,7 +3,7 @@
 
 use bentpipe_types::{Bytes, PacketRef};
 
-use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use super::{Backlog, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 use crate::Tally;
 
 /// Settings of an early random drop queue.
@@ -58,12 +58,8 @@ impl QueueDiscipline for EarlyRandomDrop {
         self.waiting.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes().get()
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
     }
 
     fn tally(&self, each: &mut Tally<'_>) {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bentpipe_types::{Bytes, PacketRef};
 
 use super::by_flow::{Claim, Claimant, Ends, Flows, List, Longest, Slab};
-use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
+use super::{Backlog, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
 use crate::row::Row;
 
@@ -303,12 +303,11 @@ impl QueueDiscipline for Fair {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets,
+            bytes: self.bytes,
+        }
     }
 
     fn given_up(&self) -> GivenUp {

@@ -9,7 +9,7 @@ use rustc_hash::FxHasher;
 
 use super::by_flow::{Claim, Claimant, Ends, List, Longest, Slab};
 use super::codel::{DelayControl, DelayState, Line, Taken};
-use super::{DelayBounds, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
+use super::{Backlog, DelayBounds, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
 
 /// Settings of an FQ-CoDel queue.
@@ -303,12 +303,11 @@ impl QueueDiscipline for FqCodel {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.all.packets
-    }
-
-    fn bytes(&self) -> u64 {
-        self.all.bytes
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.all.packets,
+            bytes: self.all.bytes,
+        }
     }
 
     fn given_up(&self) -> GivenUp {

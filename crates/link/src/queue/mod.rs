@@ -19,7 +19,7 @@ pub use classes::{
     ClassSettings, Classes, ClassesSettings, Ends as FlowEnd, FlowEnds, Service, TrafficClass,
 };
 pub use codel::{Codel, CodelSettings, DelayBounds};
-pub use discipline::{ClassCounts, GivenUp, QueueCtx, QueueDiscipline};
+pub use discipline::{Backlog, ClassCounts, GivenUp, QueueCtx, QueueDiscipline};
 pub use drop_tail::{DropTail, DropTailQueue};
 pub use early_random_drop::{EarlyRandomDrop, EarlyRandomDropSettings};
 pub use fair::{Fair, FairSettings};

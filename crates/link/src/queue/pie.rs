@@ -3,7 +3,7 @@
 
 use bentpipe_types::{Bytes, Ecn, PacketRef, Span, Time};
 
-use super::{FULL_PACKET, Limit, QueueCtx, QueueDiscipline, TimedWaiting, Verdict};
+use super::{Backlog, FULL_PACKET, Limit, QueueCtx, QueueDiscipline, TimedWaiting, Verdict};
 use crate::Tally;
 
 /// Settings of a PIE queue.
@@ -204,12 +204,8 @@ impl QueueDiscipline for Pie {
         Some((packet, length))
     }
 
-    fn packets(&self) -> u64 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes().get()
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
     }
 
     fn tally(&self, each: &mut Tally<'_>) {

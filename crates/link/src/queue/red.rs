@@ -3,7 +3,7 @@
 
 use bentpipe_types::{Bytes, Ecn, PacketRef, Span, Time};
 
-use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use super::{Backlog, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 use crate::Tally;
 
 /// Unit of a queue's length.
@@ -216,12 +216,8 @@ impl QueueDiscipline for Red {
         self.waiting.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes().get()
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
     }
 
     fn tally(&self, each: &mut Tally<'_>) {

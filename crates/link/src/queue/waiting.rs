@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bentpipe_types::{Bytes, PacketRef, Time};
 
-use super::{Limit, Verdict};
+use super::{Backlog, Limit, Verdict};
 
 /// Packets in the order of arrival, and their bytes.
 #[derive(Debug, Default)]
@@ -52,6 +52,13 @@ impl Waiting {
     pub(crate) fn bytes(&self) -> Bytes {
         Bytes::new(self.bytes)
     }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets(),
+            bytes: self.bytes,
+        }
+    }
 }
 
 /// Packets in the order of arrival, with arrival times.
@@ -84,5 +91,9 @@ impl TimedWaiting {
 
     pub(crate) fn bytes(&self) -> Bytes {
         self.waiting.bytes()
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
     }
 }

@@ -315,7 +315,7 @@ impl<'a> Link<'a> {
         };
         if let Some(entry) = &mut self.entry {
             assert_eq!(length, self.bench.packets.get(packet).length());
-            let longer = entry.transmit(self.bench.now, packet, length, &mut self.bench.packets);
+            let longer = entry.transmit(packet, length, &mut self.bench.packets);
             assert_eq!(longer, length + Bytes::new(20));
         }
         let lost = self.losses.get(self.transmitted).copied().unwrap_or(false);

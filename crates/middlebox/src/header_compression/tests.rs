@@ -22,7 +22,7 @@ fn send(
         .map(|ack| {
             let packet = ack.insert(&mut bench.packets);
             let length = bench.packets.get(packet).length();
-            let on_link = link.transmit(Time::ZERO, packet, length, &mut bench.packets);
+            let on_link = link.transmit(packet, length, &mut bench.packets);
             lengths.push(on_link.get());
             packet
         })
@@ -108,8 +108,8 @@ fn tunnelled_packets_are_not_compressed() {
     });
     for _ in 0..2 {
         let packet = ack(5).insert(&mut bench.packets);
-        let inside = entry.transmit(Time::ZERO, packet, Bytes::new(40), &mut bench.packets);
-        let on_link = link.transmit(Time::ZERO, packet, inside, &mut bench.packets);
+        let inside = entry.transmit(packet, Bytes::new(40), &mut bench.packets);
+        let on_link = link.transmit(packet, inside, &mut bench.packets);
         assert_eq!(on_link, Bytes::new(60));
         assert_eq!(
             link.receive(Time::ZERO, packet, &mut bench.packets),
@@ -119,8 +119,8 @@ fn tunnelled_packets_are_not_compressed() {
     assert_eq!(link.totals().ip, 2);
     // In the opposite order, compressed headers enter the tunnel.
     let packet = ack(6).insert(&mut bench.packets);
-    let first = link.transmit(Time::ZERO, packet, Bytes::new(40), &mut bench.packets);
-    let second = entry.transmit(Time::ZERO, packet, first, &mut bench.packets);
+    let first = link.transmit(packet, Bytes::new(40), &mut bench.packets);
+    let second = entry.transmit(packet, first, &mut bench.packets);
     assert_eq!(second, Bytes::new(60));
     assert_eq!(
         link.receive(Time::ZERO, packet, &mut bench.packets),

@@ -20,22 +20,13 @@ pub(crate) fn access_terminals(scenario: &Scenario) -> BTreeMap<Of, Access> {
     let links = scenario.links.iter().enumerate();
     let on_demand = links.flat_map(|(index, link)| {
         let directions = link.directions();
-        directions.filter_map(move |(way, direction)| {
-            Some(((index, way), direction, direction.access.as_ref()?))
-        })
+        directions
+            .filter_map(move |(way, direction)| Some(((index, way), direction.access.as_ref()?)))
     });
     let mut shared: BTreeMap<&str, (CarrierSettings, CarrierMembers)> = BTreeMap::new();
     let mut places = BTreeMap::new();
-    for (of, direction, access) in on_demand {
-        let terminal = TerminalSettings {
-            rate: direction.rate,
-            constant: access.constant,
-            rate_based: access.rate_based,
-            volume_based: access.volume_based,
-            free: access.free,
-            request_delay: access.request_delay,
-            grant_delay: access.grant_delay,
-        };
+    for (of, access) in on_demand {
+        let terminal = access.terminal;
         let carrier = settings(access);
         match access.carrier.name.as_deref() {
             Some(name) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_link::{Changes, RateCourse};
+use bentpipe_link::{Changes, RateCourse, TerminalSettings};
 use bentpipe_types::{BitRate, Span};
 
 use crate::access::schema::{AccessFile, AccessKind, CarrierFile};
@@ -48,7 +48,7 @@ pub(crate) fn check_carriers(carriers: &[Carrier], links: &[Link]) -> Result<(),
         let members = directions.filter_map(|(_, direction)| direction.access.as_ref());
         let constant: Vec<u64> = members
             .filter(|access| access.carrier.name == carrier.name)
-            .filter_map(|access| Some(access.constant?.bits_per_second()))
+            .filter_map(|access| Some(access.terminal.constant?.bits_per_second()))
             .collect();
         let all = constant
             .iter()
@@ -127,14 +127,17 @@ impl LinkTable<'_> {
         }
         Ok(Some(OnDemand {
             carrier,
-            constant: file.constant.map(|rate| rate.0),
-            rate_based: file.rate_based.map(|rate| rate.0),
-            volume_based,
-            free,
-            request_delay: file
-                .request_delay
-                .map_or(beside.delay, |Delay(delay)| delay),
-            grant_delay: file.grant_delay.map_or(beside.back, |Delay(delay)| delay),
+            terminal: TerminalSettings {
+                rate: beside.rate,
+                constant: file.constant.map(|rate| rate.0),
+                rate_based: file.rate_based.map(|rate| rate.0),
+                volume_based,
+                free,
+                request_delay: file
+                    .request_delay
+                    .map_or(beside.delay, |Delay(delay)| delay),
+                grant_delay: file.grant_delay.map_or(beside.back, |Delay(delay)| delay),
+            },
         }))
     }
 

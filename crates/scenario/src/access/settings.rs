@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bentpipe_link::TerminalSettings;
 use bentpipe_types::{BitRate, Span};
 
 /// How a direction gets capacity from a hub.
@@ -9,25 +10,15 @@ use bentpipe_types::{BitRate, Span};
 pub struct OnDemand {
     /// Carrier on which it sends.
     pub carrier: Carrier,
-    /// Rate granted in each frame without a request.
-    pub constant: Option<BitRate>,
-    /// Highest rate that it requests.
-    pub rate_based: Option<BitRate>,
-    /// Whether it requests the volume of its backlog.
-    pub volume_based: bool,
-    /// Whether it gets a share of the capacity that no terminal has requested.
-    pub free: bool,
-    /// Delay of a request on the way to the hub.
-    pub request_delay: Span,
-    /// Delay of the hub's plan on the way to the terminal.
-    pub grant_delay: Span,
+    /// What it gets on the carrier.
+    pub terminal: TerminalSettings,
 }
 
 impl OnDemand {
     /// Returns the time from a request until its grant is known, without the duration of frames.
     #[must_use]
     pub fn loop_delay(&self) -> Span {
-        self.request_delay + self.carrier.processing + self.grant_delay
+        self.terminal.request_delay + self.carrier.processing + self.terminal.grant_delay
     }
 }
 

@@ -5,6 +5,8 @@
 //!
 //! RFC 9293 section 3.8.2 requires slow start, congestion avoidance and exponential backoff.
 
+#[cfg(test)]
+mod ack_clock;
 mod ack_spacing;
 mod bandwidth;
 mod bbr;

@@ -77,13 +77,7 @@ impl Connection {
             }
             Err(_) => {
                 self.sender.statistics.unacceptable += 1;
-                if self
-                    .sender
-                    .config
-                    .linux_quirks
-                    .acks
-                    .rate_limits_challenge_acks
-                {
+                if self.quirks().acks.rate_limits_challenge_acks {
                     self.send_rate_limited_challenge_ack(now);
                 } else {
                     self.send_challenge_ack(packet, now);
@@ -152,7 +146,7 @@ impl Sender {
             let window = self.send.window;
             self.update_window::<false>(packet, false);
             // For in-order data with an unchanged window, Linux does not restart the probe timer.
-            if self.config.linux_quirks.timers.restarts_probe_timer
+            if self.quirks().timers.restarts_probe_timer
                 && self.timers.runs(Purpose::Probe)
                 && (packet.payload_length == 0 || self.send.window != window)
             {
@@ -254,10 +248,8 @@ impl Sender {
             }
         };
         // An acknowledgment of no whole segment restarts no timer (tcp_clean_rtx_queue).
-        let restarts = what.whole().is_some()
-            || segments > 0
-            || K::SIMPLE
-            || !self.config.linux_quirks.timers.ticks;
+        let restarts =
+            what.whole().is_some() || segments > 0 || K::SIMPLE || !self.quirks().timers.ticks;
         if !K::NEW_DATA_ONLY {
             self.path_mtu_probe_arrived();
         }
@@ -439,7 +431,7 @@ impl Sender {
         rtt: Option<Span>,
         now: Time,
     ) {
-        if self.config.linux_quirks.window.grows_while_reordered
+        if self.quirks().window.grows_while_reordered
             && matches!(reaction, Reaction::Hold)
             && !self.recovery.is_recovering()
             && self.scoreboard.delivered().sacked() > 0
@@ -510,11 +502,7 @@ impl Sender {
     fn delivered_twice(&self) -> u64 {
         match self.scoreboard.delivered().duplicate() {
             Some((start, end))
-                if self
-                    .config
-                    .linux_quirks
-                    .recovery
-                    .counts_duplicates_as_delivered
+                if self.quirks().recovery.counts_duplicates_as_delivered
                     && self.scoreboard.explains_duplicate() =>
             {
                 (end - start).next_multiple_of(u64::from(self.negotiated.segment))
@@ -535,10 +523,7 @@ impl Sender {
         if K::SIMPLE || self.recovery.uses_sack() || self.counts_duplicates(what) {
             // As in Linux: all newly delivered data, including SACKed data.
             let newly = self.newly_acknowledged(what, acknowledged);
-            if !K::SIMPLE
-                && newly == acknowledged
-                && self.config.linux_quirks.sending.counts_short_segments
-            {
+            if !K::SIMPLE && newly == acknowledged && self.quirks().sending.counts_short_segments {
                 segments * u64::from(self.negotiated.segment)
             } else {
                 newly

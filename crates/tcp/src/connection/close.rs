@@ -132,7 +132,7 @@ impl Connection {
         }
         self.sender.statistics.control_segments_sent += 1;
         let reference = cx.packets.insert(packet);
-        let told = acknowledge && self.sender.config.linux_quirks.acks.sends_sack_in_reset;
+        let told = acknowledge && self.quirks().acks.sends_sack_in_reset;
         if told && self.sender.negotiated.sack && self.receive.has_blocks() {
             self.add_sack(reference, 0, cx);
         }

@@ -50,14 +50,7 @@ impl Connection {
                 };
                 // tcp_v4_err in Linux: whatever the client's port or filters report about a
                 // SYN+ACK, the client may still answer.
-                let ends = if unborn
-                    && self
-                        .sender
-                        .config
-                        .linux_quirks
-                        .handshake
-                        .ignores_client_port_errors
-                {
+                let ends = if unborn && self.quirks().handshake.ignores_client_port_errors {
                     !error.is_hard() && error != IcmpError::Prohibited
                 } else {
                     self.ends_handshake(error)
@@ -115,7 +108,7 @@ impl Connection {
     /// Linux and BSD end a handshake for both, so that an application tries the next address
     /// (RFC 5461 section 4.1).
     fn ends_handshake(&self, error: IcmpError) -> bool {
-        error.is_hard() || self.sender.config.linux_quirks.handshake.soft_errors_end
+        error.is_hard() || self.quirks().handshake.soft_errors_end
     }
 
     /// RFC 6069: a retransmission was lost for lack of a route, not to congestion. The backoff is

@@ -137,14 +137,7 @@ impl Connection {
                 return None;
             };
             self.established(&packet, sack, position, cx);
-            if syn_again
-                && self
-                    .sender
-                    .config
-                    .linux_quirks
-                    .handshake
-                    .simultaneous_open_repeats_options
-            {
+            if syn_again && self.quirks().handshake.simultaneous_open_repeats_options {
                 // RFC 2883 section 4: the peer's SYN was received twice.
                 self.receive.duplicate = Some(Range { start: 0, end: 1 });
                 self.receive.acknowledge_now = true;
@@ -180,7 +173,7 @@ impl Connection {
         // RFC 9293 section 3.10.7.4 step 7: data after the peer's FIN is ignored.
         let follows_fin = self.state.has_peers_fin() && start >= 0;
         // Linux treats an out-of-order FIN like out-of-order data (tcp_rcv_state_process).
-        let fin = packet.flags.has(Flags::FIN) && self.sender.config.linux_quirks.acks.sacks_fin;
+        let fin = packet.flags.has(Flags::FIN) && self.quirks().acks.sacks_fin;
         if self.receive.reader_gone
             && !over
             && !follows_fin
@@ -217,13 +210,7 @@ impl Connection {
 
     /// Whether the connection is in SYN-RECEIVED and answers as Linux's listener does.
     pub(super) fn answers_like_listener(&self) -> bool {
-        self.state == State::SynReceived
-            && self
-                .sender
-                .config
-                .linux_quirks
-                .handshake
-                .answers_as_listener
+        self.state == State::SynReceived && self.quirks().handshake.answers_as_listener
     }
 
     /// Whether the peer's repeated SYN is processed rather than treated as an old segment. Linux
@@ -262,12 +249,7 @@ impl Connection {
     fn is_acceptable(&self, packet: &Packet, start: i64) -> bool {
         let length = i64::from(packet.sequence_length());
         let window = self.receive.window() as i64;
-        let whole = self
-            .sender
-            .config
-            .linux_quirks
-            .acceptance
-            .accepts_beyond_window;
+        let whole = self.quirks().acceptance.accepts_beyond_window;
         // tcp_sequence: a segment is old only before the last position acknowledged (rcv_wup).
         let mut old = 0;
         if whole && start < 0 {
@@ -302,12 +284,7 @@ impl Connection {
         // RFC 7323 section 3.2: once timestamps are negotiated, a segment without the option is
         // dropped.
         let Some((value, _)) = packet.timestamps() else {
-            return self
-                .sender
-                .config
-                .linux_quirks
-                .acceptance
-                .accepts_missing_timestamps;
+            return self.quirks().acceptance.accepts_missing_timestamps;
         };
         (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
@@ -315,11 +292,7 @@ impl Connection {
 
     /// Whether a segment that fails PAWS is a pure acknowledgment that was reordered.
     fn is_ignorable_old_acknowledgment(&self, packet: &Packet, start: i64) -> bool {
-        self.sender
-            .config
-            .linux_quirks
-            .acceptance
-            .ignores_old_acks_failing_paws
+        self.quirks().acceptance.ignores_old_acks_failing_paws
             && packet.flags.has(Flags::ACK)
             && packet.sequence_length() == 0
             && start < 0
@@ -353,12 +326,7 @@ impl Connection {
             return;
         }
         // RFC 7323 section 3.2: dropped silently.
-        let silent = !self
-            .sender
-            .config
-            .linux_quirks
-            .acceptance
-            .accepts_missing_timestamps;
+        let silent = !self.quirks().acceptance.accepts_missing_timestamps;
         if silent && self.sender.negotiated.timestamps && packet.timestamps().is_none() {
             return;
         }
@@ -366,19 +334,14 @@ impl Connection {
         if self.state == State::TimeWait && packet.flags.has(Flags::FIN) {
             self.enter_time_wait(now);
         }
-        let whole = self
-            .sender
-            .config
-            .linux_quirks
-            .acceptance
-            .accepts_beyond_window;
+        let whole = self.quirks().acceptance.accepts_beyond_window;
         if packet.payload_length > 0 && (start < 0 || !whole) {
             self.receive.on_unexpected_segment();
         }
         if whole && let Some(sizing) = &mut self.receive.sizing {
             sizing.mark_unscheduled(); // tcp_send_dupack
         }
-        let fin = self.sender.config.linux_quirks.acks.sacks_fin
+        let fin = self.quirks().acks.sacks_fin
             && packet.flags.has(Flags::FIN)
             && self.state != State::TimeWait;
         if (packet.payload_length > 0 || fin) && start < 0 {
@@ -496,7 +459,7 @@ impl Connection {
         }
         if position == self.receive.fin
             && position > self.receive.next
-            && self.sender.config.linux_quirks.acks.sacks_fin
+            && self.quirks().acks.sacks_fin
         {
             let sack = self.sender.negotiated.sack;
             self.receive.store_out_of_order_fin(position, sack);

@@ -15,12 +15,7 @@ impl Connection {
     pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, cx: &mut Ctx<'_>) {
         let before = self.sender.config.keep_alive;
         self.sender.config_mut().keep_alive = keep_alive;
-        if self
-            .sender
-            .config
-            .linux_quirks
-            .timers
-            .kernel_keep_alive_timer
+        if self.quirks().timers.kernel_keep_alive_timer
             && let Some(new) = keep_alive
         {
             match before {
@@ -64,11 +59,7 @@ impl Connection {
     #[cold]
     fn is_predicted_text(&self, packet: &Packet) -> bool {
         let send = &self.sender.send;
-        self.sender
-            .config
-            .linux_quirks
-            .timers
-            .kernel_keep_alive_timer
+        self.quirks().timers.kernel_keep_alive_timer
             && packet.payload_length > 0
             && (self.receive.sizing.as_deref()).is_some_and(ReceiveBufferAutotuning::has_received)
             && packet.acknowledgment == send.wire(send.sequence.unacknowledged)
@@ -81,13 +72,7 @@ impl Connection {
         if let Some(keep_alive) = self.sender.config.keep_alive
             && self.is_kept_alive()
         {
-            let at = if self
-                .sender
-                .config
-                .linux_quirks
-                .timers
-                .kernel_keep_alive_timer
-            {
+            let at = if self.quirks().timers.kernel_keep_alive_timer {
                 self.keep_alive_timer(keep_alive, now)
             } else {
                 self.receive.last_received_at + keep_alive.idle
@@ -117,13 +102,7 @@ impl Connection {
 
     /// Sets the keep-alive timer to expire after `wait`.
     fn set_keep_alive_after(&mut self, wait: Span, now: Time) {
-        let at = if self
-            .sender
-            .config
-            .linux_quirks
-            .timers
-            .kernel_keep_alive_timer
-        {
+        let at = if self.quirks().timers.kernel_keep_alive_timer {
             self.set_keep_alive_timer(wait, now)
         } else {
             now + wait

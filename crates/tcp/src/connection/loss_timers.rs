@@ -25,7 +25,7 @@ impl Sender {
         if !K::SIMPLE && !self.recovery.uses_sack() {
             return;
         }
-        if !K::SIMPLE && self.config.linux_quirks.timers.ticks {
+        if !K::SIMPLE && self.quirks().timers.ticks {
             self.set_early_timer_in_ticks(synchronized, anew, now);
             return;
         }

@@ -65,6 +65,7 @@ use bentpipe_types::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::LinuxQuirks;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
 use crate::statistics::Statistics;
@@ -129,6 +130,12 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Behaviours of Linux that are enabled.
+    #[inline(always)]
+    fn quirks(&self) -> &LinuxQuirks {
+        self.sender.quirks()
+    }
+
     /// Processes a packet for this connection, and consumes it.
     #[inline(always)]
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {

@@ -59,7 +59,7 @@ impl Connection {
             return NextSegment::Nothing;
         };
         if length == 0
-            && self.sender.config.linux_quirks.sending.fin_waits_for_window
+            && self.quirks().sending.fin_waits_for_window
             && self.sender.recovery_phase() == crate::RecoveryPhase::AfterTimeout
         {
             let segment = u64::from(self.sender.negotiated.segment.max(1));
@@ -116,7 +116,7 @@ impl Connection {
 
     /// Room reserved for SACK blocks in a data segment; 0 if that were a large part of it.
     fn sack_room_in_data(&self) -> u8 {
-        if self.sender.config.linux_quirks.acks.fits_sack_blocks {
+        if self.quirks().acks.fits_sack_blocks {
             return self.sack_block_room();
         }
         let room = sack_length(self.maximum_sack_blocks());

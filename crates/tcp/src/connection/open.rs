@@ -194,12 +194,7 @@ impl Connection {
         // Linux scales it all the same (tcp_rcv_state_process).
         if self.state == State::SynReceived
             && packet.flags.has(Flags::SYN)
-            && self
-                .sender
-                .config
-                .linux_quirks
-                .handshake
-                .simultaneous_open_repeats_options
+            && self.quirks().handshake.simultaneous_open_repeats_options
         {
             let shift = self.sender.negotiated.send_shift;
             self.sender.set_window(packet, shift);
@@ -207,13 +202,7 @@ impl Connection {
         // RFC 6298 section 5.7: the RTO after a lost SYN. Linux applies this whenever the handshake
         // gave no round-trip sample, also if a repeated SYN was answered (tcp_init_metrics,
         // tcp_synack_rtt_meas).
-        let ambiguous = self.syn_answered_again
-            && self
-                .sender
-                .config
-                .linux_quirks
-                .handshake
-                .answers_as_listener;
+        let ambiguous = self.syn_answered_again && self.quirks().handshake.answers_as_listener;
         if self.sender.send.syns_lost > 0 || ambiguous {
             self.sender.rtt.set_rto_after_lost_syn();
         }
@@ -251,13 +240,7 @@ impl Connection {
     /// Whether our SYN was retransmitted so often that it counts for congestion control.
     fn has_lost_syns(&self) -> bool {
         let lost = self.sender.send.syns_lost;
-        if !self
-            .sender
-            .config
-            .linux_quirks
-            .handshake
-            .tolerates_one_lost_syn
-        {
+        if !self.quirks().handshake.tolerates_one_lost_syn {
             return lost > 0;
         }
         // After a simultaneous open, Linux keeps no record of a retransmitted SYN once it is
@@ -297,14 +280,7 @@ impl Connection {
             if !packet.flags.has(Flags::RST) {
                 self.send_reset(packet.acknowledgment, false, cx);
             }
-            if self
-                .sender
-                .config
-                .linux_quirks
-                .handshake
-                .resends_syn_after_bad_ack
-                && self.sender.send.attempts == 0
-            {
+            if self.quirks().handshake.resends_syn_after_bad_ack && self.sender.send.attempts == 0 {
                 let at = self.sender.config.clock.expiry(cx.now, MINIMUM_TIMEOUT);
                 self.sender.timers.set(Purpose::Retransmit, at);
             }
@@ -312,12 +288,7 @@ impl Connection {
         }
         // Linux refuses an acknowledgment whose timestamp echoes none of our SYNs.
         if acknowledges
-            && self
-                .sender
-                .config
-                .linux_quirks
-                .handshake
-                .checks_syn_timestamp_echo
+            && self.quirks().handshake.checks_syn_timestamp_echo
             && !packet.flags.has(Flags::RST)
             && self.echoes_no_syn(packet, cx.now)
         {
@@ -339,13 +310,8 @@ impl Connection {
         }
         self.syn_received(packet, options, cx);
         if let Some(position) = position.filter(|_| acknowledges) {
-            let pending = self.sender.send.writer_waits
-                && self
-                    .sender
-                    .config
-                    .linux_quirks
-                    .handshake
-                    .delays_handshake_ack;
+            let pending =
+                self.sender.send.writer_waits && self.quirks().handshake.delays_handshake_ack;
             self.established(packet, None, position, cx);
             if pending {
                 // Linux saves an acknowledgment, because data is about to carry it.
@@ -360,13 +326,7 @@ impl Connection {
         } else {
             // Simultaneous open (RFC 9293 section 3.5, figure 7).
             self.state = State::SynReceived;
-            if self
-                .sender
-                .config
-                .linux_quirks
-                .handshake
-                .simultaneous_open_repeats_options
-            {
+            if self.quirks().handshake.simultaneous_open_repeats_options {
                 self.offered = offer(&self.sender.config, None);
             } else {
                 let at = cx.now + self.sender.rtt.rto();

@@ -363,7 +363,7 @@ impl Connection {
     #[inline(always)]
     pub(super) fn detect_answer<K: Specialization>(&mut self, now: Time) {
         if !K::SIMPLE
-            && self.sender.config.linux_quirks.acks.pingpong_mode
+            && self.quirks().acks.pingpong_mode
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
             && self.receive.answer_pending
             && self.receive.is_answer(now)
@@ -401,12 +401,7 @@ impl Connection {
             return sequence.highest;
         }
         let shift = self.sender.negotiated.receive_shift;
-        let rounded = self
-            .sender
-            .config
-            .linux_quirks
-            .acceptance
-            .tolerates_window_rounding
+        let rounded = self.quirks().acceptance.tolerates_window_rounding
             && shift > 0
             && sequence.highest < edge + (1 << shift);
         if rounded { sequence.highest } else { edge }
@@ -546,13 +541,7 @@ impl Connection {
     /// Sends our SYN, or SYN+ACK.
     pub(super) fn send_syn(&mut self, cx: &mut Ctx<'_>) {
         let received = self.state == State::SynReceived;
-        let repeats = self
-            .sender
-            .config
-            .linux_quirks
-            .handshake
-            .simultaneous_open_repeats_options
-            && !self.passive;
+        let repeats = self.quirks().handshake.simultaneous_open_repeats_options && !self.passive;
         let timestamps = if received && !repeats {
             self.sender.negotiated.timestamps
         } else {
@@ -640,8 +629,7 @@ impl Sender {
         }
         let window = *self.congestion.window();
         // tcp_init_cwnd does not consider lost SYNs.
-        let lost =
-            self.send.syns_lost > 0 && !self.config.linux_quirks.handshake.tolerates_one_lost_syn;
+        let lost = self.send.syns_lost > 0 && !self.quirks().handshake.tolerates_one_lost_syn;
         let restart = window.congestion_window.min(self.initial_window(lost));
         match self.config.idle_restart {
             IdleRestart::Off => {}
@@ -653,7 +641,7 @@ impl Sender {
                 // tcp_cwnd_restart in Linux: the threshold remembers three quarters of the window.
                 let halvings = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
                 // In segments, where the window counts segments.
-                let unit = if self.config.linux_quirks.sending.counts_short_segments {
+                let unit = if self.quirks().sending.counts_short_segments {
                     u64::from(self.negotiated.segment.max(1))
                 } else {
                     1

@@ -17,7 +17,7 @@ impl Sender {
         self.pacer = Pacer::new(
             self.config.pacing,
             self.congestion.wants_pacing(),
-            self.config.linux_quirks.sending.paces_tenth_segment,
+            self.quirks().sending.paces_tenth_segment,
         );
         self.delivery_rate = self
             .congestion
@@ -55,7 +55,7 @@ impl Sender {
     /// and so does not detect a sender that waits for room in its buffer.
     #[inline]
     pub(super) fn check_app_limited_between_writes(&mut self) {
-        if !self.config.linux_quirks.sending.checks_app_limit_at_writes {
+        if !self.quirks().sending.checks_app_limit_at_writes {
             self.check_app_limited();
         }
     }

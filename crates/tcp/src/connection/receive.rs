@@ -521,15 +521,7 @@ impl Connection {
         let next = receive.next;
         let window = receive.window() as i64;
         let mut limit = receive.edge.min(receive.fin).saturating_sub(next) as i64;
-        if self
-            .sender
-            .config
-            .linux_quirks
-            .acceptance
-            .accepts_beyond_window
-            && start < window
-            && window > 0
-        {
+        if self.sender.quirks().acceptance.accepts_beyond_window && start < window && window > 0 {
             limit = receive.fin.saturating_sub(next).min(1 << 32) as i64;
         }
         let end = start + i64::from(packet.payload_length);

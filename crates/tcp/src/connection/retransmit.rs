@@ -41,7 +41,7 @@ impl Connection {
             paced: false,
         };
         let mut buffer = RetransmitBuffer::default();
-        let in_buffers = self.sender.config.linux_quirks.sending.sends_in_bursts
+        let in_buffers = self.quirks().sending.sends_in_bursts
             && self
                 .sender
                 .path_mtu
@@ -131,7 +131,7 @@ impl Connection {
         let short = length > 0 && length < u64::from(self.sender.negotiated.segment);
         self.sender.send.ends_burst = ends_buffer
             || short
-                && self.sender.config.linux_quirks.sending.sends_in_bursts
+                && self.quirks().sending.sends_in_bursts
                 && self.sender.scoreboard.is_pushed(again.position + length);
         let send = &self.sender.send;
         if again.position + length < send.end {
@@ -166,13 +166,7 @@ impl Connection {
         let apart = again
             .length
             .is_some_and(|segment| u64::from(segment) <= length && length > 0);
-        apart
-            && self
-                .sender
-                .config
-                .linux_quirks
-                .sending
-                .collapses_retransmissions
+        apart && self.quirks().sending.collapses_retransmissions
     }
 
     /// RFC 6675 section 4: NextSeg rules 3 and 4, used when the window has room and nothing is new.
@@ -233,12 +227,8 @@ impl Connection {
             self.retransmit_one(again, cx);
             // Except if an earlier retransmission of it is still in flight.
             let board = &mut self.sender.scoreboard;
-            if self
-                .sender
-                .config
-                .linux_quirks
-                .recovery
-                .probes_are_no_retransmissions
+            let quirks = &self.sender.config.linux_quirks;
+            if quirks.recovery.probes_are_no_retransmissions
                 && board.retransmitted_segments() > before
             {
                 board.count_as_original(again.position);
@@ -257,7 +247,7 @@ impl Sender {
     /// into a full one and into the peer's window.
     #[inline(always)]
     fn collapse(&mut self, again: &mut Retransmission) {
-        if self.config.linux_quirks.sending.collapses_retransmissions
+        if self.quirks().sending.collapses_retransmissions
             && (again.length).is_some_and(|length| length < self.negotiated.segment)
         {
             self.collapse_short(again);
@@ -303,13 +293,7 @@ impl Sender {
     #[inline(never)]
     fn cut_at(&mut self, edge: u64, again: &mut Retransmission) -> bool {
         let end = again.position + u64::from(again.length.unwrap_or(0));
-        if end.min(self.send.end) <= edge
-            || !self
-                .config
-                .linux_quirks
-                .sending
-                .cuts_retransmissions_at_window
-        {
+        if end.min(self.send.end) <= edge || !self.quirks().sending.cuts_retransmissions_at_window {
             return false;
         }
         self.scoreboard.cut(again.position, edge);
@@ -325,6 +309,6 @@ impl Sender {
         let first = send.sequence.unacknowledged;
         again.length.is_none()
             || again.position < first + send.window
-            || again.position <= first && self.config.linux_quirks.timers.probes_with_segment
+            || again.position <= first && self.quirks().timers.probes_with_segment
     }
 }

@@ -64,7 +64,7 @@ impl Connection {
     /// Whether the send buffer counts memory, so that the size of each write matters.
     #[inline(always)]
     pub(crate) fn counts_memory(&self) -> bool {
-        self.sender.send.sizing.is_some() && self.sender.config.linux_quirks.sending.sends_in_bursts
+        self.sender.send.sizing.is_some() && self.quirks().sending.sends_in_bursts
     }
 
     fn expand_for_writer(&mut self, now: Time) {
@@ -195,8 +195,7 @@ impl Sender {
             return 0;
         }
         let (sendable, at_once) = self.sendable(now);
-        let half =
-            (self.config.linux_quirks.sending.sends_in_bursts).then_some(send.window_maximum / 2);
+        let half = (self.quirks().sending.sends_in_bursts).then_some(send.window_maximum / 2);
         sizing.room(&held, sendable, at_once, self.goal(), half)
     }
 
@@ -228,7 +227,7 @@ impl Sender {
         let window = self.sending_window().saturating_sub(self.in_flight());
         let usable = self.send.usable();
         let mut sendable = window.min(usable);
-        if !self.config.linux_quirks.sending.sends_in_bursts {
+        if !self.quirks().sending.sends_in_bursts {
             if self.pacer.is_on() {
                 let sent = self.statistics.segments_sent;
                 sendable = sendable.min(unpaced(sent, self.negotiated.segment));
@@ -270,7 +269,7 @@ impl Sender {
         // With Linux's bursts, the time of transmission is known: before the rest is written, or
         // after a deferral. Otherwise data that can be sent at once is split off now, except a
         // partial segment (Nagle's algorithm).
-        let leaves = if self.config.linux_quirks.sending.sends_in_bursts {
+        let leaves = if self.quirks().sending.sends_in_bursts {
             0
         } else {
             let unsent = self.send.unsent();
@@ -305,7 +304,7 @@ impl Sender {
         if K::SIMPLE {
             return false;
         }
-        if self.config.linux_quirks.sending.sends_in_bursts {
+        if self.quirks().sending.sends_in_bursts {
             return self.join_burst(burst, room, allowance, now);
         }
         if self.send.sizing.is_some() {
@@ -401,7 +400,7 @@ impl Sender {
     fn form_burst(&mut self, burst: &mut Burst, room: u64) {
         if burst.left > 0 {
             burst.left -= 1;
-            if self.config.linux_quirks.sending.sends_in_bursts {
+            if self.quirks().sending.sends_in_bursts {
                 self.scoreboard.continue_buffer();
             }
         } else {
@@ -419,7 +418,7 @@ impl Sender {
         }
         // tcp_transmit_skb: PSH, so that the receiver's driver passes on the segments it has
         // merged.
-        self.send.ends_burst = burst.left == 0 && self.config.linux_quirks.sending.sends_in_bursts;
+        self.send.ends_burst = burst.left == 0 && self.quirks().sending.sends_in_bursts;
     }
 
     /// Number of further segments in the burst after the next segment.
@@ -437,7 +436,7 @@ impl Sender {
         let segments = room.min(usable) / segment;
         let quota = self.quota(room, burst.most);
         let rest = segments.min(unsent.div_ceil(segment)).min(quota).max(1) - 1;
-        if usable >= room || !self.config.linux_quirks.sending.sends_in_bursts {
+        if usable >= room || !self.quirks().sending.sends_in_bursts {
             return rest;
         }
         burst.ends_at_edge = self.ends_at_edge(quota, segment);

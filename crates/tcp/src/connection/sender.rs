@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use super::send_state::SendState;
 use super::specialization::{General, Specialization};
 use super::timers::Timers;
-use crate::Config;
 use crate::congestion::Controller;
 use crate::delivered_estimate::DeliveredEstimate;
 use crate::options::Negotiated;
@@ -24,6 +23,7 @@ use crate::rate_sample::{DeliveryRate, RecoveryPhase};
 use crate::recovery::{LossRecovery, Recovery, Retransmission, Scoreboard};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
+use crate::{Config, LinuxQuirks};
 use ecn::EcnState;
 use path_mtu::PathMtu;
 
@@ -84,6 +84,12 @@ pub struct Observed {
 }
 
 impl Sender {
+    /// Behaviours of Linux that are enabled.
+    #[inline(always)]
+    pub(super) fn quirks(&self) -> &LinuxQuirks {
+        &self.config.linux_quirks
+    }
+
     pub(super) fn new(config: &Arc<Config>, initial: Seq) -> Self {
         let segment = u32::from(config.mss.max(1));
         Self {
@@ -159,7 +165,7 @@ impl Sender {
         self.recovery = Recovery::new(&self.config, negotiated.sack);
         let watch = self.recovery.watches_retransmissions();
         self.scoreboard.watch_retransmissions(watch);
-        let ignore = self.config.linux_quirks.recovery.ignores_echo_of_sacked;
+        let ignore = self.quirks().recovery.ignores_echo_of_sacked;
         self.scoreboard.ignore_echo_of_sacked(ignore);
         self.scoreboard.set_clock(self.config.clock);
         self.count_segments();
@@ -168,8 +174,7 @@ impl Sender {
     /// Configures segment counting after a change of the segment size: short segments count as full
     /// ones, where the window counts segments.
     pub(super) fn count_segments(&mut self) {
-        let counts = self.config.linux_quirks.sending.counts_short_segments
-            && self.recovery.tracks_segments();
+        let counts = self.quirks().sending.counts_short_segments && self.recovery.tracks_segments();
         if counts {
             self.scoreboard.count_segments(self.negotiated.segment);
             if let Some(rate) = &mut self.delivery_rate {

@@ -37,7 +37,7 @@ impl Connection {
                 }
                 Early::Probe => {
                     let probed = self.send_loss_probe(cx);
-                    let in_ticks = self.sender.config.linux_quirks.timers.ticks;
+                    let in_ticks = self.quirks().timers.ticks;
                     if in_ticks {
                         self.sender.timers.clear_review();
                     }
@@ -75,7 +75,7 @@ impl Connection {
             // RFC 9293 section 3.8.6.1: the window closed over sent data. Retransmissions are then
             // probes, and their timeout is no sign of congestion. RFC 9293 section 3.8.6: data
             // beyond the window does not time out.
-            if self.sender.config.linux_quirks.timers.probes_with_segment {
+            if self.quirks().timers.probes_with_segment {
                 self.probe_with_segment(cx);
             } else {
                 self.sender.mark_all_lost(false, cx.now);
@@ -83,13 +83,7 @@ impl Connection {
             }
             return;
         }
-        let even = self
-            .sender
-            .config
-            .linux_quirks
-            .handshake
-            .linear_syn_timeouts
-            && self.state == State::SynSent;
+        let even = self.quirks().handshake.linear_syn_timeouts && self.state == State::SynSent;
         let maximum = if synchronized {
             self.sender.config.maximum_retransmissions
         } else {
@@ -163,7 +157,7 @@ impl Sender {
         if self.timers.at > now {
             return false;
         }
-        if self.timers.purpose == Purpose::Retransmit && self.config.linux_quirks.timers.ticks {
+        if self.timers.purpose == Purpose::Retransmit && self.quirks().timers.ticks {
             let at = self
                 .config
                 .clock
@@ -184,7 +178,7 @@ impl Sender {
     /// restarted timeout counts from the first segment's transmission (tcp_rearm_rto).
     #[inline(never)]
     fn rearm_after_early(&mut self, now: Time) {
-        if self.config.linux_quirks.timers.ticks && self.timers.retransmits() {
+        if self.quirks().timers.ticks && self.timers.retransmits() {
             let from = self.scoreboard.first_sent_at().unwrap_or(now);
             let wait = (from + self.rtt.rto()).since(now);
             let at = self
@@ -198,7 +192,7 @@ impl Sender {
     /// Replaces a running early timer by the retransmission timer, in Linux's variant.
     #[inline]
     pub(super) fn replace_early_timer(&mut self, now: Time) {
-        if self.timers.early != Time::NEVER && self.config.linux_quirks.timers.ticks {
+        if self.timers.early != Time::NEVER && self.quirks().timers.ticks {
             self.timers.early = Time::NEVER;
             self.rearm_after_early(now);
         }
@@ -266,8 +260,7 @@ impl Sender {
             // because each duplicate ACK has let another segment out. So the threshold stays, but
             // is limited to that half (RFC 5681 section 3.1, for a segment that the timer has not
             // retransmitted before). Linux's tcp_enter_loss keeps it.
-            let keeps = self.config.linux_quirks.window.keeps_threshold_in_recovery
-                || self.send.attempts != 1;
+            let keeps = self.quirks().window.keeps_threshold_in_recovery || self.send.attempts != 1;
             let flight_size = (!keeps).then(|| self.send.sequence.outstanding());
             self.congestion.on_repeated_timeout(flight_size);
             self.note_repeated_timeout();

@@ -56,24 +56,18 @@ impl Connection {
                 self.sender.send.pushed = self.sender.send.end;
             }
             // tcp_write_wakeup
-            self.sender.send.ends_burst = self.sender.config.linux_quirks.sending.sends_in_bursts;
+            self.sender.send.ends_burst = self.quirks().sending.sends_in_bursts;
             let small_end = self.sender.send.small_end;
             self.send_segment(position, unsent.min(self.sender.send.window) as u32, cx);
             self.sender.send.ends_burst = false;
-            if self
-                .sender
-                .config
-                .linux_quirks
-                .sending
-                .counts_short_segments
-            {
+            if self.quirks().sending.counts_short_segments {
                 // tcp_write_xmit alone reports small segments to Nagle's algorithm
                 // (tcp_minshall_update).
                 self.sender.send.small_end = small_end;
             }
             let end = self.sender.send.sequence.next;
             self.sender.scoreboard.note_pushed(end);
-            if self.sender.config.linux_quirks.timers.ticks {
+            if self.quirks().timers.ticks {
                 self.sender.timers.clear_review(); // No tail loss probe is scheduled for it.
             }
             return;
@@ -85,7 +79,7 @@ impl Connection {
             return;
         }
         self.sender.send.attempts += 1;
-        let counts_apart = self.sender.config.linux_quirks.timers.restarts_probe_timer;
+        let counts_apart = self.quirks().timers.restarts_probe_timer;
         if counts_apart {
             self.sender.rtt.back_off_probe();
         } else {
@@ -94,7 +88,7 @@ impl Connection {
         self.sender.statistics.window_probes += 1;
         if position < self.sender.send.sequence.next {
             self.probe_with_sent_data(position, cx);
-        } else if self.sender.config.linux_quirks.timers.sends_empty_probes {
+        } else if self.quirks().timers.sends_empty_probes {
             self.send_empty_probe(cx);
         } else if self.sender.send.has_unsent() {
             let small_end = self.sender.send.small_end;
@@ -133,7 +127,7 @@ impl Connection {
 impl Sender {
     /// Delay before a window that is too small is probed.
     fn probe_interval(&self) -> Span {
-        if self.send.window == 0 || self.config.linux_quirks.timers.restarts_probe_timer {
+        if self.send.window == 0 || self.quirks().timers.restarts_probe_timer {
             return self.rtt.rto();
         }
         self.rtt.rto().min(OVERRIDE_TIMEOUT)
@@ -157,7 +151,7 @@ impl Sender {
 
     /// Sets the probe timer.
     fn set_probe_timer(&mut self, wait: Span, now: Time) {
-        let at = if self.config.linux_quirks.timers.ticks {
+        let at = if self.quirks().timers.ticks {
             self.config.clock.expiry(now, wait)
         } else {
             now + wait

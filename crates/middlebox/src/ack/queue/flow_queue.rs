@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use bentpipe_link::{Flow, GivenUp, Limit, Tally};
+use bentpipe_link::{Backlog, Flow, GivenUp, Limit, Tally};
 use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 use super::acknowledged::Acknowledged;
@@ -107,6 +107,13 @@ impl<M: Copy + Default + Debug, S: Default> FlowQueue<M, S> {
             counters.removed += 1;
             counters.removed_bytes += u64::from(node.length);
         });
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.list.length(),
+            bytes: self.list.bytes(),
+        }
     }
 
     pub(super) fn given_up(&self) -> GivenUp {

@@ -1,6 +1,6 @@
 //! ACK suppression and ACK compaction (samaraweera1999, sections 5 and 6).
 
-use bentpipe_link::{Flow, GivenUp, Limit, QueueCtx, QueueDiscipline, Tally, Verdict};
+use bentpipe_link::{Backlog, Flow, GivenUp, Limit, QueueCtx, QueueDiscipline, Tally, Verdict};
 use bentpipe_types::{Bytes, Compaction, PacketRef, PacketStore, Seq};
 
 use super::flow_queue::FlowQueue;
@@ -358,12 +358,8 @@ impl QueueDiscipline for ThinningQueue {
         Some(self.take(head).departs())
     }
 
-    fn packets(&self) -> u64 {
-        self.queue.list.length()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queue.list.bytes()
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
     }
 
     fn given_up(&self) -> GivenUp {

@@ -12,6 +12,18 @@ use crate::{AvoidanceKind, LinuxQuirks, SlowStartKind};
 
 const SEGMENT: u32 = 1000;
 
+/// Returns the window after an acknowledgment of so many bytes, from a window of 2000.
+fn window_after(acknowledged: u64, config: &Config) -> u64 {
+    let mut controller = Controller::new(
+        &config.congestion_control,
+        &config.congestion_settings(),
+        SEGMENT,
+        2000,
+    );
+    controller.on_ack(&AckSample::at(Time::ZERO, acknowledged));
+    controller.window().congestion_window
+}
+
 #[test]
 fn slow_start_stops_at_the_threshold_and_the_rest_counts_in_congestion_avoidance() {
     for (slow_start, expected) in [
@@ -29,14 +41,7 @@ fn slow_start_stops_at_the_threshold_and_the_rest_counts_in_congestion_avoidance
             initial_slow_start_threshold: Some(2500),
             ..Config::default()
         };
-        let mut controller = Controller::new(
-            &config.congestion_control,
-            &config.congestion_settings(),
-            SEGMENT,
-            2000,
-        );
-        controller.on_ack(&AckSample::at(Time::ZERO, 1500));
-        assert_eq!(controller.window().congestion_window, expected);
+        assert_eq!(window_after(1500, &config), expected);
     }
 }
 
@@ -57,14 +62,7 @@ fn slow_start_of_tcp_linux_includes_the_threshold() {
             tcp_linux,
             ..Config::default()
         };
-        let mut controller = Controller::new(
-            &config.congestion_control,
-            &config.congestion_settings(),
-            SEGMENT,
-            2000,
-        );
-        controller.on_ack(&AckSample::at(Time::ZERO, 1000));
-        assert_eq!(controller.window().congestion_window, expected);
+        assert_eq!(window_after(1000, &config), expected);
     }
 }
 

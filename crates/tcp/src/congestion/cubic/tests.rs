@@ -1,23 +1,12 @@
 use super::*;
+use crate::congestion::ack_clock::{AckClock, SEGMENT};
 
-const SEGMENT: u64 = 1000;
-
-/// An ACK-clocked sender: every `rtt`, a whole window is acknowledged.
-struct Clock {
-    cubic: Cubic,
-    window: Window,
-    now: Time,
-    rtt: Span,
-}
+type Clock = AckClock<Cubic>;
 
 impl Clock {
     fn new(segments: u64, rtt: Span) -> Self {
-        Self {
-            cubic: Cubic::new(AvoidanceKind::ByteCounting),
-            window: Window::new(SEGMENT as u32, segments * SEGMENT, 0),
-            now: Time::ZERO,
-            rtt,
-        }
+        let rule = Cubic::new(AvoidanceKind::ByteCounting);
+        Self::of(rule, segments, Time::ZERO, rtt)
     }
 
     fn segments(&self) -> f64 {
@@ -28,26 +17,12 @@ impl Clock {
     fn acknowledge(&mut self) {
         let mut sample = AckSample::at(self.now, SEGMENT);
         sample.smoothed_rtt = Some(self.rtt);
-        self.cubic.on_ack(&mut self.window, SEGMENT, &sample);
+        self.rule.on_ack(&mut self.window, SEGMENT, &sample);
     }
 
     /// Simulates a round trip with evenly spaced acknowledgments.
     fn round(&mut self) {
-        let count = self.window.congestion_window / SEGMENT;
-        let end = self.now + self.rtt;
-        for _ in 0..count {
-            self.now += self.rtt / count;
-            self.acknowledge();
-        }
-        self.now = end;
-    }
-
-    fn congestion(&mut self, event: Congestion) {
-        let flight_size = self.window.congestion_window;
-        self.cubic.on_congestion(
-            &mut self.window,
-            &CongestionSample::new(event, flight_size, self.now),
-        );
+        self.round_trip(Self::acknowledge);
     }
 }
 
@@ -60,7 +35,7 @@ fn after_a_loss_the_window_is_the_rfcs_cubic() {
     assert_eq!(clock.window.slow_start_threshold, 700 * SEGMENT);
     // Figure 2: K = cbrt((1000 - 700) / 0.4) = 9.0856 s
     clock.acknowledge();
-    let stage = clock.cubic.stage.unwrap();
+    let stage = clock.rule.stage.unwrap();
     assert!((stage.inflection - 9.085_603).abs() < 1e-6, "{stage:?}");
     let start = clock.now;
     while clock.now.since(start) < Span::from_secs(15) {
@@ -119,11 +94,11 @@ fn on_short_paths_the_window_is_renos() {
 fn fast_convergence_lowers_the_maximum() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
-    assert_eq!(clock.cubic.state.window_maximum, Some(1000.0));
+    assert_eq!(clock.rule.state.window_maximum, Some(1000.0));
     // A loss before the window has returned: 700 * 1.7 / 2.
     clock.congestion(Congestion::Loss);
-    assert_eq!(clock.cubic.state.window_maximum, Some(595.0));
-    assert_eq!(clock.cubic.state.window_prior, 700.0);
+    assert_eq!(clock.rule.state.window_maximum, Some(595.0));
+    assert_eq!(clock.rule.state.window_prior, 700.0);
 }
 
 #[test]
@@ -148,7 +123,7 @@ fn after_a_timeout_the_maximum_is_the_window_of_congestion_avoidance() {
     // Slow start has restored the window.
     clock.window.congestion_window = 700 * SEGMENT;
     clock.acknowledge();
-    let stage = clock.cubic.stage.unwrap();
+    let stage = clock.rule.stage.unwrap();
     assert_eq!((stage.inflection, stage.origin), (0.0, 700.0));
 }
 
@@ -170,12 +145,12 @@ fn a_spurious_loss_is_undone() {
         clock.round();
     }
     let mut undisturbed = Clock {
-        cubic: clock.cubic.clone(),
+        rule: clock.rule.clone(),
         ..clock
     };
     let before = clock.window;
     clock.congestion(Congestion::Loss);
-    clock.cubic.on_spurious(&mut clock.window, before);
+    clock.rule.on_spurious(&mut clock.window, before);
     for clock in [&mut clock, &mut undisturbed] {
         for _ in 0..50 {
             clock.round();
@@ -192,7 +167,7 @@ fn application_limited_time_does_not_count() {
         clock.round();
     }
     let before = clock.segments();
-    clock.cubic.on_application_limited();
+    clock.rule.on_application_limited();
     clock.now += Span::from_secs(60);
     clock.acknowledge();
     assert!((clock.segments() - before).abs() < 1.0);

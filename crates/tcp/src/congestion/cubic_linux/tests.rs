@@ -1,25 +1,14 @@
 use bentpipe_types::Span;
 
 use super::*;
+use crate::congestion::ack_clock::{AckClock, SEGMENT};
 
-const SEGMENT: u64 = 1000;
-
-/// A sender that acknowledgments drive.
-struct Clock {
-    cubic: LinuxCubic,
-    window: Window,
-    now: Time,
-    rtt: Span,
-}
+type Clock = AckClock<LinuxCubic>;
 
 impl Clock {
     fn new(segments: u64, rtt: Span) -> Self {
-        Self {
-            cubic: LinuxCubic::new(AvoidanceKind::ByteCounting, HostClock::default()),
-            window: Window::new(SEGMENT as u32, segments * SEGMENT, 0),
-            now: Time::ZERO + Span::from_secs(1),
-            rtt,
-        }
+        let rule = LinuxCubic::new(AvoidanceKind::ByteCounting, HostClock::default());
+        Self::of(rule, segments, Time::ZERO + Span::from_secs(1), rtt)
     }
 
     fn segments(&self) -> u64 {
@@ -31,28 +20,15 @@ impl Clock {
     fn acknowledge(&mut self, segments: u64) {
         let mut sample = AckSample::at(self.now, segments * SEGMENT);
         sample.rtt = Some(self.rtt);
-        self.cubic.on_delivery(&mut self.window, &sample);
-        self.cubic
+        self.rule.on_delivery(&mut self.window, &sample);
+        self.rule
             .on_ack(&mut self.window, segments * SEGMENT, &sample);
     }
 
     /// A round trip in which a whole window is acknowledged, evenly spaced.
     fn round(&mut self) {
-        let count = self.segments();
-        let end = self.now + self.rtt;
-        for _ in 0..count {
-            self.now += self.rtt / count;
-            self.acknowledge(1);
-        }
-        self.now = end;
-    }
-
-    fn congestion(&mut self, event: Congestion) {
-        let flight_size = self.window.congestion_window;
-        self.cubic.on_congestion(
-            &mut self.window,
-            &CongestionSample::new(event, flight_size, self.now),
-        );
+        assert_eq!(self.window.congestion_window % SEGMENT, 0);
+        self.round_trip(|clock| clock.acknowledge(1));
     }
 }
 
@@ -88,7 +64,7 @@ fn after_a_loss_the_window_is_the_curve() {
     assert_eq!(clock.window.slow_start_threshold, 700 * SEGMENT);
     clock.acknowledge(1);
     // RFC 9438 figure 2: K = cbrt(300 / 0.4) = 9.0856 s, here in 1/1024 s
-    let epoch = clock.cubic.epoch.unwrap();
+    let epoch = clock.rule.epoch.unwrap();
     assert!(epoch.inflection.abs_diff(9303) <= 10, "{epoch:?}");
     let start = clock.now;
     while clock.now.since(start) < Span::from_secs(15) {
@@ -122,22 +98,22 @@ fn on_short_paths_the_window_is_renos_with_one_alpha() {
 fn fast_convergence_lowers_the_maximum() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
-    assert_eq!(clock.cubic.window_maximum, 1000);
+    assert_eq!(clock.rule.window_maximum, 1000);
     // Lost again before it got back: 700 * 1741 / 2048
     clock.congestion(Congestion::Loss);
-    assert_eq!(clock.cubic.window_maximum, 595);
+    assert_eq!(clock.rule.window_maximum, 595);
 }
 
 #[test]
 fn after_a_timeout_the_window_grows_by_at_least_a_twentieth() {
     let mut clock = Clock::new(100, Span::from_millis(100));
     clock.congestion(Congestion::Timeout);
-    assert_eq!((clock.segments(), clock.cubic.window_maximum), (1, 0));
+    assert_eq!((clock.segments(), clock.rule.window_maximum), (1, 0));
     assert_eq!(clock.window.slow_start_threshold, 70 * SEGMENT);
     // Slow start has brought it back.
     clock.window.congestion_window = 70 * SEGMENT;
     clock.acknowledge(1);
-    assert_eq!(clock.cubic.count, 20);
+    assert_eq!(clock.rule.count, 20);
     for _ in 0..19 {
         assert_eq!(clock.segments(), 70);
         clock.acknowledge(1);
@@ -163,7 +139,7 @@ fn idle_time_does_not_count() {
     let before = clock.segments();
     let last_sent = clock.now;
     clock.now += Span::from_secs(60);
-    clock.cubic.on_idle_end(last_sent, clock.now);
+    clock.rule.on_idle_end(last_sent, clock.now);
     clock.acknowledge(1);
     assert!(clock.segments() - before <= 1);
     for _ in 0..41 {
@@ -171,9 +147,9 @@ fn idle_time_does_not_count() {
     }
     assert!(clock.segments().abs_diff(1000) <= 1, "{}", clock.segments());
     // However long ago something was sent, the epoch is not in the future.
-    clock.cubic.on_idle_end(Time::ZERO, clock.now);
+    clock.rule.on_idle_end(Time::ZERO, clock.now);
     assert_eq!(
-        clock.cubic.epoch.unwrap().start,
+        clock.rule.epoch.unwrap().start,
         HostClock::default().ticks(clock.now)
     );
 }
@@ -182,14 +158,14 @@ fn idle_time_does_not_count() {
 fn round_trips_in_the_second_after_a_reduction_are_ignored() {
     let mut clock = Clock::new(100, Span::from_millis(100));
     clock.acknowledge(1);
-    assert_eq!(clock.cubic.minimum_rtt, 100_000);
+    assert_eq!(clock.rule.minimum_rtt, 100_000);
     clock.rtt = Span::from_millis(50);
     clock.now += Span::from_millis(900);
     clock.acknowledge(1);
-    assert_eq!(clock.cubic.minimum_rtt, 100_000);
+    assert_eq!(clock.rule.minimum_rtt, 100_000);
     clock.now += Span::from_millis(100);
     clock.acknowledge(1);
-    assert_eq!(clock.cubic.minimum_rtt, 50_000);
+    assert_eq!(clock.rule.minimum_rtt, 50_000);
 }
 
 #[test]

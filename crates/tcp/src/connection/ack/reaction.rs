@@ -85,7 +85,7 @@ impl Sender {
         let flight_size = self.congested_flight(flight_size);
         self.reduce(Congestion::Loss, flight_size, now);
         self.note_reduction();
-        if self.config.linux_quirks.window.reduces_from_window && self.delivery_rate.is_none() {
+        if self.quirks().window.reduces_from_window && self.delivery_rate.is_none() {
             let by_timer = self.scoreboard.delivered().bytes() == 0;
             let segment = self.negotiated.segment;
             let counted = if by_timer { u64::from(segment) } else { 0 };
@@ -98,7 +98,7 @@ impl Sender {
     /// (tcp_reno_ssthresh).
     pub(in crate::connection) fn reduce(&mut self, event: Congestion, flight_size: u64, now: Time) {
         self.congestion.on_congestion(event, flight_size, now);
-        if self.config.linux_quirks.window.reduces_from_window && self.delivery_rate.is_none() {
+        if self.quirks().window.reduces_from_window && self.delivery_rate.is_none() {
             self.congestion.round_down_to_segments();
         }
     }
@@ -110,7 +110,7 @@ impl Sender {
     /// bound; ns-2 and BSD halve the window.)
     pub(in crate::connection) fn congested_flight(&self, outstanding: u64) -> u64 {
         let window = self.congestion.window().congestion_window;
-        if self.config.linux_quirks.window.reduces_from_window {
+        if self.quirks().window.reduces_from_window {
             return window;
         }
         outstanding.min(window)
@@ -119,7 +119,7 @@ impl Sender {
     /// Whether the acknowledgment that ended recovery also grows the window.
     #[inline]
     pub(super) fn grows_on_recovery_exit(&self, reaction: Reaction) -> bool {
-        self.config.linux_quirks.window.grows_on_recovery_exit
+        self.quirks().window.grows_on_recovery_exit
             && matches!(reaction, Reaction::Exit { .. } | Reaction::Undo)
             && !self.recovery.is_recovering()
     }

@@ -80,11 +80,7 @@ impl Sender {
             second.start.at_or_before(first.start) && first.end.at_or_before(second.end)
         };
         if !self.scoreboard.has_retransmitted()
-            || !self
-                .config
-                .linux_quirks
-                .recovery
-                .learns_reordering_from_dsack
+            || !self.quirks().recovery.learns_reordering_from_dsack
             || distance >= 0 && !rest.first().is_some_and(inside)
         {
             return None;

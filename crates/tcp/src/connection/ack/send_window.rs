@@ -35,7 +35,7 @@ impl Sender {
     fn window_stays<const SCALED: bool>(&self, packet: &Packet) -> bool {
         packet.sequence == self.send.window_sequence
             && packet.window > 0
-            && self.config.linux_quirks.acceptance.ignores_window_shrink
+            && self.quirks().acceptance.ignores_window_shrink
             && (SCALED || !packet.flags.has(Flags::SYN))
             && u64::from(packet.window) << self.negotiated.send_shift < self.send.window
     }

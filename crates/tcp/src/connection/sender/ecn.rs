@@ -90,13 +90,7 @@ impl Connection {
             self.acknowledged_in_window = packet.acknowledgment;
         }
         if packet.flags.has(Flags::CWR)
-            && !(old
-                && self
-                    .sender
-                    .config
-                    .linux_quirks
-                    .acceptance
-                    .ignores_cwr_of_old_acks)
+            && !(old && self.quirks().acceptance.ignores_cwr_of_old_acks)
         {
             self.sender.ecn.echoes = false;
             // tcp_ecn_accept_cwr: acknowledges at once, since the peer's window may be one segment.
@@ -222,7 +216,7 @@ impl Sender {
     /// Whether a mark reduces the window gradually. Model-based congestion control sets its window
     /// itself.
     fn reduces_gradually(&self) -> bool {
-        self.config.linux_quirks.window.reduces_gradually_for_marks
+        self.quirks().window.reduces_gradually_for_marks
             && self.recovery.can_reduce_for_marks()
             && self.delivery_rate.is_none()
     }
@@ -275,7 +269,7 @@ impl Sender {
     /// After a repeated timeout that does not reduce the window, Linux sends CWR all the same
     /// (tcp_enter_loss).
     pub(in crate::connection) fn note_repeated_timeout(&mut self) {
-        if self.ecn.on && self.config.linux_quirks.window.reduces_gradually_for_marks {
+        if self.ecn.on && self.quirks().window.reduces_gradually_for_marks {
             self.ecn.reduced = true;
         }
     }

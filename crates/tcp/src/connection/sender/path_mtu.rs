@@ -195,13 +195,7 @@ impl Sender {
             self.begin_search(now);
             // Linux's server starts with the negotiated size, RFC 4821 section 7.3 with the base
             // size.
-            if !(passive
-                && self
-                    .config
-                    .linux_quirks
-                    .handshake
-                    .server_starts_at_negotiated_mss)
-            {
+            if !(passive && self.quirks().handshake.server_starts_at_negotiated_mss) {
                 let base = u32::from(self.config.base_mss.max(1));
                 self.negotiated.segment = self.negotiated.segment.min(base);
             }

@@ -3,7 +3,7 @@
 mod candidate;
 mod rule;
 
-use bentpipe_link::{GivenUp, Limit, QueueCtx, QueueDiscipline, Tally, Verdict};
+use bentpipe_link::{Backlog, GivenUp, Limit, QueueCtx, QueueDiscipline, Tally, Verdict};
 use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 use super::flow_queue::FlowQueue;
@@ -190,12 +190,8 @@ impl QueueDiscipline for FilterQueue {
         Some(self.take(head).departs())
     }
 
-    fn packets(&self) -> u64 {
-        self.queue.list.length()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queue.list.bytes()
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
     }
 
     fn given_up(&self) -> GivenUp {

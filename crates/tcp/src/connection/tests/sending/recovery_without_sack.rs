@@ -117,17 +117,20 @@ fn rfc5681_a_timeout_in_recovery_limits_the_threshold_to_half_of_the_outstanding
     }
 }
 
+/// Returns a sender with a window of ten segments and this recovery.
+fn ten_segments(recovery: RecoveryKind) -> Single {
+    let config = Config {
+        recovery,
+        ..newreno()
+    };
+    sender(10, config)
+}
+
 /// A retransmission restarts the timer, as in ns-2, BSD and Linux.
 #[test]
 fn a_fast_retransmission_restarts_the_timer() {
     for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
-        let mut tcp = sender(
-            10,
-            Config {
-                recovery,
-                ..newreno()
-            },
-        );
+        let mut tcp = ten_segments(recovery);
         tcp.sent();
         let nearly = tcp.tcp.rto() - Span::from_millis(1);
         tcp.wait(nearly);
@@ -143,13 +146,7 @@ fn a_fast_retransmission_restarts_the_timer() {
 #[test]
 fn duplicates_after_a_timeout_cause_no_fast_retransmit() {
     for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
-        let mut tcp = sender(
-            10,
-            Config {
-                recovery,
-                ..newreno()
-            },
-        );
+        let mut tcp = ten_segments(recovery);
         tcp.wait(Span::from_millis(250));
         tcp.sent();
         acknowledge(&mut tcp, 4);
