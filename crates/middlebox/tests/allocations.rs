@@ -80,7 +80,7 @@ impl Link {
         let taken = self.queue.dequeue(&mut cx);
         if let Some((packet, mut length)) = taken {
             for framing in &mut self.framings {
-                length = framing.transmit(self.now, packet, length, &mut self.packets);
+                length = framing.transmit(packet, length, &mut self.packets);
             }
         }
         let mut packet = taken.map(|(packet, _)| packet);
