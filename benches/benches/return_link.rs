@@ -169,7 +169,7 @@ fn header_compression(criterion: &mut Criterion) {
         bencher.iter(|| {
             let packet = packets.insert(acknowledgment(number, 1));
             number = number.wrapping_add(1);
-            link.transmit(Time::ZERO, packet, Bytes::new(40), &mut packets);
+            link.transmit(packet, Bytes::new(40), &mut packets);
             if let Some(packet) = link.receive(Time::ZERO, packet, &mut packets) {
                 packets.release(packet);
             }
