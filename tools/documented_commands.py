@@ -31,7 +31,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(
-    r"^(?:<!-- needs (?P<needs>.*) -->\n)?```(?P<kind>[\w-]*)\n(?P<body>.*?)^```$",
+    r"^(?:<!-- needs (?P<needs>[^\n]*) -->\n)?```(?P<kind>[\w-]*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 FILE = re.compile(r"# ([\w-]+\.(?:toml|py|csv|txt))\b")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -18,7 +19,7 @@ from typing import Any, Final
 
 import pytest
 
-from .boxes import GATEWAY, Box, Gateway, fetch, gateway, listen, live, row, wait_until
+from .boxes import GATEWAY, Box, Gateway, fetch, gateway, join, listen, live, row, wait_until
 from .commands import GATEWAY_PROGRAM
 from .test_gateway import HUB, SERVER, SPLIT, gateway_state, write_scenario
 
@@ -89,6 +90,25 @@ peer.shutdown(socket.SHUT_WR)
 answer = b"".join(iter(lambda: peer.recv(1 << 16), b""))
 assert answer == hashlib.sha256(sent).digest() + sent
 print("right", flush=True)
+"""
+
+
+# Opens and closes 600 connections as fast as it can, and says how many.
+OPENER = """
+import socket, sys
+for count in range(600):
+    with socket.create_connection((sys.argv[1], 80), timeout=20):
+        pass
+print(count + 1)
+"""
+
+# Opens a connection and waits for an answer to a byte.
+HOLDER_ONCE = """
+import socket, sys
+with socket.create_connection((sys.argv[1], 80), timeout=5) as peer:
+    peer.settimeout(3)
+    peer.sendall(b"x")
+    peer.recv(1)
 """
 
 
@@ -393,3 +413,148 @@ def test_the_service_manager_is_told(boxes: list[Box], tmp_path: Path) -> None:
             assert "WATCHDOG=1" in signs(1)
             running.end()
             assert "STOPPING=1" in signs(0.2)
+
+
+def test_lists_of_addresses_are_read_again_with_the_file(boxes: list[Box], tmp_path: Path) -> None:
+    _, hub, client = boxes
+    listed = tmp_path / "passed.txt"
+    listed.write_text("# sites with a gateway of their own\n192.0.2.0/24\n\nfd00:1::/64 # server\n")
+    text = SPLIT.replace('"split",', '"split", except = { addresses_file = "passed.txt" },', 1)
+    with controlled(hub, tmp_path, text=text) as (_, path):
+
+        def counted() -> tuple[int, int]:
+            counters = told(path, "status")["counters"]["hub"]
+            return counters["connections.split"], counters["connections.passed"]
+
+        for address in SERVER:
+            fetch(client, address)
+        # IPv6 is in the list, IPv4 is not.
+        assert counted() == (1, 1)
+        listed.write_text("10.1.0.0/24\n")
+        told(path, "reload")
+        for address in SERVER:
+            fetch(client, address)
+        assert counted() == (2, 2)
+        listed.write_text("10.1.0.0/24\n10.1.0.1/24\n")
+        [answer] = ask(path, '{"request": "reload"}')
+        assert answer["ok"] is False
+        assert (
+            'passed.txt:2: expected an address or a prefix such as "192.0.2.0/24", got "10.1.0'
+            in (answer["error"])
+        )
+        write_scenario(tmp_path, text.replace("except", "only").replace(
+            'addresses_file = "passed.txt"', 'addresses = ["10.2.0.2"], ports = [80]'
+        ))  # fmt: skip
+        told(path, "reload")
+        # The client is in the list, so that both versions differ in their hosts only.
+        for address in SERVER:
+            fetch(client, address)
+        assert counted() == (3, 3)
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_log_lines_have_time_level_and_connection(
+    boxes: list[Box], tmp_path: Path, form: str
+) -> None:
+    _, hub, client = boxes
+    words = ("--log", form, "--log-level", "debug")
+    file = str(write_scenario(tmp_path, SPLIT))
+    running = hub.start(*PROGRAM, file, *HUB, *words, "--json")
+    wait_until(lambda: len(gateway_state(hub)) == 18, "it is set up")
+    fetch(client, SERVER[0])
+    # Nobody listens there.
+    with contextlib.suppress(AssertionError):
+        client.run(sys.executable, "-c", METRICS, "http://10.1.0.1:81/")
+    time.sleep(0.3)
+    running.terminate()
+    _, err = running.communicate(timeout=10)
+    assert running.returncode == 0, err
+    lines = err.splitlines()
+    if form == "json":
+        events = [json.loads(line) for line in lines]
+        assert {"timestamp", "level", "message"} <= {*events[0]}
+        [split] = [
+            each for each in events
+            if each["message"] == "a connection is split" and each["responder"] == "10.1.0.1:80"
+        ]  # fmt: skip
+        assert split["level"] == "DEBUG"
+        assert split["opener"].startswith("10.2.0.2:")
+        [failed] = [each for each in events if each["message"] == "a connection has failed"]
+        assert failed["level"] == "INFO"
+        assert (failed["responder"], failed["reason"]) == ("10.1.0.1:81", "the host refuses it")
+        [ended] = [each for each in events if each["message"] == "a connection has ended"]
+        assert ended["from_opener_bytes"] == 300_000
+        assert ended["from_responder_bytes"] == 300_032
+        assert any(each["message"].startswith("gateway hub: lan is") for each in events)
+    else:
+        pattern = r"\d{4}-\d\d-\d\dT[\d:.]+Z +DEBUG a connection is split opener=10.2.0.2:\d+ "
+        assert any(re.match(pattern + "responder=10.1.0.1:80$", line) for line in lines), err
+    refused = subprocess.run(
+        hub.within(*PROGRAM, file, *HUB, "--log", "xml"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.stderr == "bentpipe: --log xml: expected text or json\n"
+
+
+def test_floods_of_log_lines_are_bounded(boxes: list[Box], tmp_path: Path) -> None:
+    _, hub, client = boxes
+    file = str(write_scenario(tmp_path, SPLIT))
+    running = hub.start(*PROGRAM, file, *HUB, "--log", "text", "--log-level", "debug", "--json")
+    wait_until(lambda: len(gateway_state(hub)) == 18, "it is set up")
+    opened = client.run(sys.executable, "-c", OPENER, SERVER[0])
+    assert int(opened) == 600
+    time.sleep(1.2)
+    running.terminate()
+    _, err = running.communicate(timeout=10)
+    lines = err.splitlines()
+    assert 100 < len(lines) < 900
+    assert any("messages were dropped: too many at once" in line for line in lines)
+
+
+def test_threads_keep_only_the_privileges_that_they_need(boxes: list[Box], tmp_path: Path) -> None:
+    _, hub, client = boxes
+    with controlled(hub, tmp_path, "--metrics", "127.0.0.1:9435") as (running, path):
+        fetch(client, SERVER[0])
+        told(path, "status")
+        net_admin = 1 << 12
+
+        def effective() -> set[int]:
+            found = set()
+            for thread in Path(f"/proc/{running.process.pid}/task").iterdir():
+                status = (thread / "status").read_text()
+                [bits] = re.findall(r"^CapPrm:\s*(\w+)$", status, re.MULTILINE)
+                assert re.search(r"^NoNewPrivs:\s*1$", status, re.MULTILINE)
+                found.add(int(bits, 16))
+            return found
+
+        # The engine's thread changes routes and rules; all others need nothing.
+        wait_until(lambda: effective() == {0, net_admin}, "privileges are dropped")
+        # It still restores what others change, reloads, and removes its rules at the end.
+        told(path, "reload")
+        running.end()
+    assert gateway_state(hub) == []
+
+
+def test_answers_around_the_gateway_are_reported(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    # A second cable: the server's answers return by it, around the gateway.
+    join(server, client, 9)
+    server.ip("route replace 10.2.0.0/24 via 10.9.0.2")
+    for box in (server, client):
+        box.sysctl(
+            "net.ipv4.conf.all.rp_filter=0",
+            *(f"net.ipv4.conf.{name}.rp_filter=0" for name in ("default", "lo")),
+        )
+    with controlled(hub, tmp_path) as (running, path):
+        with contextlib.suppress(AssertionError):
+            client.run(sys.executable, "-c", HOLDER_ONCE, SERVER[0])
+        wait_until(
+            lambda: told(path, "status")["counters"]["hub"]["packets.answered_around"] > 0,
+            "it is counted",
+        )
+        wait_until(
+            lambda: any("routes are asymmetric" in line for line in running.log_lines()),
+            "it is reported",
+        )

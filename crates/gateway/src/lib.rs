@@ -20,5 +20,5 @@ mod refusal_notice;
 mod slab;
 pub mod split;
 
-pub use connection_class::{ConnectionClass, HostMatch};
+pub use connection_class::{ConnectionClass, HostMatch, PrefixSet};
 pub use crash::{Crash, CrashingAgent, VolatileAgent};

@@ -14,6 +14,9 @@ use super::report::GAUGES;
 use crate::crash::VolatileAgent;
 use crate::refusal_notice::RefusalNotice;
 
+/// Reported once. Without both directions of a connection, a gateway cannot split it.
+const ASYMMETRIC_ROUTES: &str = "routes are asymmetric: hosts have received answers that did not pass this gateway, so that their connections fail (route both directions through it, or except these hosts)";
+
 impl<P: Payload + 'static> VolatileAgent for Split<P> {
     fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64 {
         let waiting = self.pairs.active().filter_map(|pair| pair.syn);
@@ -152,6 +155,9 @@ impl<P: Payload + 'static> Agent for Split<P> {
             ),
             RefusalNotice::AcceptingAgain => {
                 of_the_other.or(Some("memory is available again: new connections are split"))
+            }
+            RefusalNotice::None if self.counters.answers_around > 0 => {
+                of_the_other.or(Some(ASYMMETRIC_ROUTES))
             }
             RefusalNotice::None => of_the_other,
         }

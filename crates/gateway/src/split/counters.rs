@@ -29,6 +29,8 @@ pub(super) struct Counters {
     pub(super) unreachable: u64,
     /// Packets from the opening host before its SYN was answered: the answer took another path.
     pub(super) early_packets: u64,
+    /// Packets of hosts that have received an answer the gateway has not seen.
+    pub(super) answers_around: u64,
     /// Connections that replaced one in TIME-WAIT between the same endpoints.
     pub(super) replaced: u64,
     /// Connections reset after the idle timeout.

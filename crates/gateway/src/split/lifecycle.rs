@@ -34,6 +34,7 @@ impl<P: Payload> Split<P> {
                 .is_some_and(|except| except.contains(&key));
         if wanted && self.is_draining {
             self.counters.passed_draining += 1;
+            log_passed(&key, "the gateway is draining");
             self.remember_forwarded(key);
             self.forward(syn, cx);
             return;
@@ -49,6 +50,7 @@ impl<P: Payload> Split<P> {
             .unwrap_or(from);
         let Some(towards) = towards.filter(|towards| wanted && *towards != back) else {
             self.counters.passed += 1;
+            log_passed(&key, "its class is not split");
             self.forward(syn, cx);
             return;
         };
@@ -59,6 +61,12 @@ impl<P: Payload> Split<P> {
         self.evict_ended(cx);
         let Some(first) = self.budget.initial_window(Self::state_bytes() as u64) else {
             self.counters.refused += 1;
+            tracing::warn!(
+                opener = %key.source,
+                responder = %key.destination,
+                reason = "no memory left",
+                "a connection is forwarded unsplit"
+            );
             self.refusal_notice.note_refusal();
             self.remember_forwarded(key);
             self.forward(syn, cx);
@@ -131,6 +139,11 @@ impl<P: Payload> Split<P> {
         let state = Self::state_bytes() as u64;
         self.budget.change((0, state), (0, 0));
         self.counters.opened();
+        tracing::debug!(
+            opener = %key.source,
+            responder = %key.destination,
+            "a connection is split"
+        );
         self.advance(index, cx);
     }
 
@@ -215,8 +228,14 @@ impl<P: Payload> Split<P> {
         match pair.answer_syn(&config, cx) {
             ResponderOutcome::Pending => {}
             ResponderOutcome::AnswerFrame => pair.hold_fins(self.settings.close, cx),
-            ResponderOutcome::Refused => self.counters.refused_by_host += 1,
-            ResponderOutcome::Unreachable => self.counters.unreachable += 1,
+            ResponderOutcome::Refused => {
+                self.counters.refused_by_host += 1;
+                log_failed(&key, "the host refuses it");
+            }
+            ResponderOutcome::Unreachable => {
+                self.counters.unreachable += 1;
+                log_failed(&key, "the host does not answer");
+            }
         }
     }
 
@@ -243,6 +262,21 @@ impl<P: Payload> Split<P> {
             }
         }
         self.counters.ended(pair.aborted);
+        if pair.aborted {
+            log_failed(&pair.key, "one side was reset");
+        } else {
+            let received = |side: usize| {
+                let leg = pair.legs[side].as_ref();
+                leg.map_or(0, |leg| leg.connection().received_offset())
+            };
+            tracing::debug!(
+                opener = %pair.key.source,
+                responder = %pair.key.destination,
+                from_opener_bytes = received(OPENER),
+                from_responder_bytes = received(RESPONDER),
+                "a connection has ended"
+            );
+        }
     }
 
     pub(super) fn abort(&mut self, index: u32, cx: &mut Ctx<'_>) {
@@ -277,4 +311,22 @@ impl<P: Payload> Split<P> {
         self.last = None;
         self.deadlines.disarm(index);
     }
+}
+
+fn log_passed(key: &FlowKey, reason: &str) {
+    tracing::debug!(
+        opener = %key.source,
+        responder = %key.destination,
+        reason,
+        "a connection is forwarded unsplit"
+    );
+}
+
+fn log_failed(key: &FlowKey, reason: &str) {
+    tracing::info!(
+        opener = %key.source,
+        responder = %key.destination,
+        reason,
+        "a connection has failed"
+    );
 }

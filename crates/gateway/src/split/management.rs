@@ -66,6 +66,7 @@ impl<P: Payload + 'static> Managed for Split<P> {
 
     fn more_counters(&self, visit: &mut dyn FnMut(&str, u64)) {
         visit("connections.passed_draining", self.counters.passed_draining);
+        visit("packets.answered_around", self.counters.answers_around);
     }
 
     fn round_trips(&self) -> [RoundTripHistogram; 2] {

@@ -265,6 +265,14 @@ impl<P: Payload> Split<P> {
             self.forward(packet, cx);
             return;
         }
+        if record.flags.has(Flags::ACK) && record.sequence == pair.syn_sequence + 1 {
+            self.counters.answers_around += 1;
+            tracing::warn!(
+                opener = %pair.key.source,
+                responder = %pair.key.destination,
+                "an answer took a path around the gateway: routes are asymmetric"
+            );
+        }
         // The packet is old or forged, or the other host's answer took a path around the gateway.
         // That was an answer to the gateway's SYN, with the gateway's options, so the connection
         // cannot work.

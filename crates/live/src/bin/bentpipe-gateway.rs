@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod process {
-    use std::io::{self, Write};
+    use std::io::{self, IsTerminal, Write};
     use std::os::fd::AsFd;
     use std::process::ExitCode;
 
@@ -48,6 +48,10 @@ mod process {
             Ok(())
         }
 
+        fn drops_privileges(&self) -> bool {
+            true
+        }
+
         fn wait(&mut self) -> io::Result<Wake> {
             let Some(signals) = &mut self.signals else {
                 return Ok(Wake::Nothing);
@@ -56,7 +60,12 @@ mod process {
             poll(&mut waiting, PollTimeout::from(WAIT_MS))?;
             Ok(match signals.read_signal()? {
                 None => Wake::Nothing,
-                Some(signal) if signal.ssi_signo == Signal::SIGHUP as u32 => Wake::Reload,
+                // A terminal sends SIGHUP when it is closed.
+                Some(signal)
+                    if signal.ssi_signo == Signal::SIGHUP as u32 && !io::stdin().is_terminal() =>
+                {
+                    Wake::Reload
+                }
                 Some(_) => Wake::End,
             })
         }

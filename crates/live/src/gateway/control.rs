@@ -9,10 +9,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bentpipe_sim::Network;
 use bentpipe_types::{ConnectionReport, Span, Time};
+use tracing::Dispatch;
 
 use super::statistics::Statistics;
 use crate::Engine;
@@ -25,6 +26,9 @@ const MAX_QUESTIONS: usize = 64;
 
 /// Messages that wait for the console. Further ones are counted and dropped.
 const MAX_LINES: usize = 1024;
+
+/// Lines that are kept per second. The others are counted and dropped.
+const LINES_PER_SECOND: u32 = 200;
 
 /// Longest wait for an answer. The engine's thread answers within milliseconds, unless it hangs.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
@@ -44,14 +48,27 @@ pub struct Control {
     /// Number of calls of [`serve`](Self::serve).
     heartbeat: AtomicU64,
     is_ready: AtomicBool,
+    drops_privileges: AtomicBool,
+    dispatch: Mutex<Option<Dispatch>>,
     /// The counters at the end.
     last: Mutex<Option<Statistics>>,
 }
 
 #[derive(Debug, Default)]
 struct Lines {
-    waiting: Vec<String>,
+    waiting: Vec<Line>,
     dropped: u64,
+    /// Start of the current second, and the lines in it.
+    second: Option<(Instant, u32)>,
+}
+
+/// A line for the console.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Line {
+    /// A message without time and level.
+    Message(String),
+    /// A formatted event.
+    Formatted(String),
 }
 
 #[derive(Debug)]
@@ -105,6 +122,8 @@ impl Default for Control {
             drain_within: AtomicU64::new(NO_DRAIN),
             heartbeat: AtomicU64::default(),
             is_ready: AtomicBool::default(),
+            drops_privileges: AtomicBool::default(),
+            dispatch: Mutex::default(),
             last: Mutex::default(),
         }
     }
@@ -113,8 +132,25 @@ impl Default for Control {
 impl Control {
     /// Adds a message for the user.
     pub fn report(&self, line: String) {
+        self.push(Line::Message(line));
+    }
+
+    /// Adds an event that is formatted already.
+    pub(super) fn report_formatted(&self, line: String) {
+        self.push(Line::Formatted(line));
+    }
+
+    fn push(&self, line: Line) {
         let mut lines = locked(&self.lines);
-        if lines.waiting.len() < MAX_LINES {
+        let now = now();
+        let (start, count) = match lines.second {
+            Some((start, count)) if now.duration_since(start) < Duration::from_secs(1) => {
+                (start, count)
+            }
+            _ => (now, 0),
+        };
+        lines.second = Some((start, count + 1));
+        if lines.waiting.len() < MAX_LINES && count < LINES_PER_SECOND {
             lines.waiting.push(line);
         } else {
             lines.dropped += 1;
@@ -142,13 +178,33 @@ impl Control {
         locked(&self.last).take()
     }
 
+    /// Has events be formatted by `dispatch`.
+    pub(super) fn set_dispatch(&self, dispatch: Dispatch) {
+        *locked(&self.dispatch) = Some(dispatch);
+    }
+
+    /// Returns the formatter of events, if there is one.
+    pub(super) fn dispatch(&self) -> Option<Dispatch> {
+        locked(&self.dispatch).clone()
+    }
+
+    /// Has all threads drop the privileges that they do not need, once they are set up.
+    pub(super) fn drop_privileges(&self) {
+        self.drops_privileges.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn drops_privileges(&self) -> bool {
+        self.drops_privileges.load(Ordering::Relaxed)
+    }
+
     /// Removes and returns the messages for the user, in order.
-    pub fn take_lines(&self) -> Vec<String> {
+    pub fn take_lines(&self) -> Vec<Line> {
         let mut lines = locked(&self.lines);
         let mut taken = std::mem::take(&mut lines.waiting);
         let dropped = std::mem::take(&mut lines.dropped);
         if dropped > 0 {
-            taken.push(format!("{dropped} messages were dropped: too many at once"));
+            let message = format!("{dropped} messages were dropped: too many at once");
+            taken.push(Line::Message(message));
         }
         taken
     }
@@ -279,6 +335,11 @@ fn adopt(engine: &mut Engine, mut network: Network) -> Result<(), String> {
         gateway.adopt_settings(other)?;
     }
     Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "limits the rate of log lines")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

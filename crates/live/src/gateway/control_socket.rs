@@ -22,6 +22,8 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
+use super::privileges;
+
 /// Most clients at once, at each socket.
 const MAX_CLIENTS: usize = 16;
 /// Longest request in bytes.
@@ -99,7 +101,12 @@ pub(super) fn is_loopback(address: IpAddr) -> bool {
 
 impl Sockets {
     /// Serves the clients of these sockets, in threads of their own.
-    pub(super) fn serve(listeners: Vec<Listener>, handler: &Arc<impl Handler>) -> Self {
+    /// With `confined`, these have no privileges.
+    pub(super) fn serve(
+        listeners: Vec<Listener>,
+        handler: &Arc<impl Handler>,
+        confined: bool,
+    ) -> Self {
         let is_closed = Arc::new(AtomicBool::new(false));
         let mut path = None;
         for listener in listeners {
@@ -108,12 +115,14 @@ impl Sockets {
                 Listener::Control(listener, at) => {
                     path = Some(at);
                     thread::spawn(move || {
+                        confine(confined);
                         let accept = || listener.accept().map(|(stream, _)| stream);
                         accept_clients(&listener, accept, &handler, &is_closed);
                     });
                 }
                 Listener::Metrics(listener) => {
                     thread::spawn(move || {
+                        confine(confined);
                         let accept = || listener.accept().map(|(stream, _)| stream);
                         accept_clients(&listener, accept, &handler, &is_closed);
                     });
@@ -158,6 +167,12 @@ impl Client for TcpStream {
         self.set_nonblocking(false)?;
         self.set_read_timeout(Some(Duration::from_millis(CHECK_MS.into())))?;
         self.set_write_timeout(Some(WRITE_TIME))
+    }
+}
+
+fn confine(confined: bool) {
+    if confined {
+        privileges::keep_only(&[]);
     }
 }
 
@@ -333,7 +348,7 @@ mod tests {
         );
         let path = std::env::temp_dir().join(name);
         let listener = Listener::control(&path).expect("a socket");
-        (Sockets::serve(vec![listener], &Arc::new(Echo)), path)
+        (Sockets::serve(vec![listener], &Arc::new(Echo), false), path)
     }
 
     fn get(mut client: impl Read + Write, request: &str) -> String {
@@ -387,7 +402,7 @@ mod tests {
             unreachable!();
         };
         let address = listener.local_addr().expect("an address");
-        let _sockets = Sockets::serve(vec![Listener::Metrics(listener)], &Arc::new(Echo));
+        let _sockets = Sockets::serve(vec![Listener::Metrics(listener)], &Arc::new(Echo), false);
         let ask = |text: &str| get(TcpStream::connect(address).expect("a client"), text);
         assert!(ask("GET /metrics HTTP/1.0\r\n\r\n").ends_with("metric 1\n"));
         assert!(ask("{\"request\": \"drain\"}\n").starts_with("HTTP/1.1 400 "));

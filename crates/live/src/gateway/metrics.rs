@@ -13,33 +13,41 @@ use super::statistics::{Histogram, LATENESS_BOUNDS_US, Statistics};
 /// Media type of the text.
 pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Counters with a metric of their own: name of the metric, its help, and for each label value the
-/// counter behind it. All others are in `bentpipe_gateway_events`.
-const COUNTERS: &[(&str, &str, &str, &[(&str, &str)])] = &[
-    (
-        "bentpipe_gateway_connections_taken",
-        "Connections that the gateway has taken on.",
-        "treatment",
-        &[
+/// A metric, and the counters behind it.
+struct CounterFamily {
+    metric: &'static str,
+    help: &'static str,
+    label: &'static str,
+    /// Value of the label, and counter.
+    values: &'static [(&'static str, &'static str)],
+}
+
+/// Counters with a metric of their own. All others are in `bentpipe_gateway_events`.
+const COUNTERS: &[CounterFamily] = &[
+    CounterFamily {
+        metric: "bentpipe_gateway_connections_taken",
+        help: "Connections that the gateway has taken on.",
+        label: "treatment",
+        values: &[
             ("split", "connections.split"),
             ("tracked", "connections.tracked"),
         ],
-    ),
-    (
-        "bentpipe_gateway_connections_passed",
-        "Connections forwarded unchanged: their class is not to be split, memory or the table was full, or the gateway is about to end.",
-        "reason",
-        &[
+    },
+    CounterFamily {
+        metric: "bentpipe_gateway_connections_passed",
+        help: "Connections forwarded unchanged: their class is not to be split, memory or the table was full, or the gateway is about to end.",
+        label: "reason",
+        values: &[
             ("class", "connections.passed"),
             ("full", "connections.refused"),
             ("draining", "connections.passed_draining"),
         ],
-    ),
-    (
-        "bentpipe_gateway_connections_failed",
-        "Connections that did not end by both hosts' FINs.",
-        "reason",
-        &[
+    },
+    CounterFamily {
+        metric: "bentpipe_gateway_connections_failed",
+        help: "Connections that did not end by both hosts' FINs.",
+        label: "reason",
+        values: &[
             ("refused_by_host", "connections.refused_by_host"),
             ("unreachable", "connections.unreachable"),
             ("idle", "connections.idle"),
@@ -47,51 +55,51 @@ const COUNTERS: &[(&str, &str, &str, &[(&str, &str)])] = &[
             ("given_up", "connections.given_up"),
             ("reset", "connections.reset"),
         ],
-    ),
-    (
-        "bentpipe_gateway_leg_bytes",
-        "Bytes that the receivers of a leg have acknowledged.",
-        "leg",
-        &[
+    },
+    CounterFamily {
+        metric: "bentpipe_gateway_leg_bytes",
+        help: "Bytes that the receivers of a leg have acknowledged.",
+        label: "leg",
+        values: &[
             ("facing", "facing.bytes_delivered"),
             ("hosts", "hosts.bytes_delivered"),
         ],
-    ),
-    (
-        "bentpipe_gateway_leg_segments",
-        "Segments sent on a leg.",
-        "leg",
-        &[
+    },
+    CounterFamily {
+        metric: "bentpipe_gateway_leg_segments",
+        help: "Segments sent on a leg.",
+        label: "leg",
+        values: &[
             ("facing", "facing.segments_sent"),
             ("hosts", "hosts.segments_sent"),
             ("to_host", "to_host.segments"),
         ],
-    ),
-    (
-        "bentpipe_gateway_leg_retransmissions",
-        "Segments retransmitted on a leg.",
-        "leg",
-        &[
+    },
+    CounterFamily {
+        metric: "bentpipe_gateway_leg_retransmissions",
+        help: "Segments retransmitted on a leg.",
+        label: "leg",
+        values: &[
             ("facing", "facing.segments_retransmitted"),
             ("hosts", "hosts.segments_retransmitted"),
             ("to_host", "to_host.retransmissions"),
         ],
-    ),
-    (
-        "bentpipe_gateway_leg_timeouts",
-        "Retransmission timeouts on a leg.",
-        "leg",
-        &[
+    },
+    CounterFamily {
+        metric: "bentpipe_gateway_leg_timeouts",
+        help: "Retransmission timeouts on a leg.",
+        label: "leg",
+        values: &[
             ("facing", "facing.timeouts"),
             ("hosts", "hosts.timeouts"),
             ("to_host", "to_host.timeouts"),
         ],
-    ),
-    (
-        "bentpipe_gateway_packets",
-        "Packets by treatment.",
-        "treatment",
-        &[
+    },
+    CounterFamily {
+        metric: "bentpipe_gateway_packets",
+        help: "Packets by treatment.",
+        label: "treatment",
+        values: &[
             ("split", "packets.split"),
             ("passed", "packets.passed"),
             ("passed", "packets_passed"),
@@ -99,7 +107,7 @@ const COUNTERS: &[(&str, &str, &str, &[(&str, &str)])] = &[
             ("dropped", "packets_dropped"),
             ("early", "packets.early"),
         ],
-    ),
+    },
 ];
 
 /// Current values with a metric of their own.
@@ -201,7 +209,13 @@ impl Families {
 
     fn counters(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let counters = &self.0.totals.counters;
-        for (metric, help, label, values) in COUNTERS {
+        for CounterFamily {
+            metric,
+            help,
+            label,
+            values,
+        } in COUNTERS
+        {
             let mut family = encoder.encode_descriptor(metric, help, None, MetricType::Counter)?;
             for (gateway, all) in counters {
                 for (value, name) in *values {
@@ -213,7 +227,7 @@ impl Families {
             }
         }
         let has_metric = |name: &str| {
-            (COUNTERS.iter()).any(|(_, _, _, values)| values.iter().any(|(_, of)| *of == name))
+            (COUNTERS.iter()).any(|family| family.values.iter().any(|(_, of)| *of == name))
         };
         let mut family = encoder.encode_descriptor(
             "bentpipe_gateway_events",

@@ -10,9 +10,11 @@ mod control_socket;
 mod device;
 mod diversion;
 mod interruption_detector;
+mod log_format;
 mod machine_checks;
 mod metrics;
 mod operator;
+mod privileges;
 mod reload;
 mod statistics;
 
@@ -21,6 +23,7 @@ use std::io;
 
 use bentpipe_scenario::{Addresses, Outside, RunOptions, Scenario, Side, Station, StationError};
 use bentpipe_types::{Span, Time};
+use caps::Capability;
 use serde_json::Value;
 
 use crate::emulate::refusal_counts;
@@ -268,10 +271,15 @@ impl Plan {
             // The schedule of a changing link covers the time of a simulation.
             Part::Link(_) => Time::LAST.since(Time::ZERO),
         });
-        let mut drain = Drain::default();
+        let _log = (control.dispatch()).map(|all| tracing::dispatcher::set_default(&all));
+        let (mut drain, mut may_drop_privileges) = (Drain::default(), control.drops_privileges());
         let (mut closing, mut notes) = (outside.closing, self.notes);
         let (mut remark, mut interruption_detector) = (None, InterruptionDetector::default());
         let ran = engine.run(clock, limit, |engine, now| {
+            // After the set-up, which ends with the priority of this thread.
+            if std::mem::take(&mut may_drop_privileges) {
+                privileges::keep_only(&[Capability::CAP_NET_ADMIN]);
+            }
             // Reported before its consequences.
             if let Some(line) = interruption_detector.check(now, time_suspended()) {
                 control.report(format!("{}: {line}", self.what));

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bentpipe_types::{ConnectionReport, HostAddress, LegReport, Party, Span};
+use bentpipe_types::{ConnectionReport, LegReport, Span};
 use serde_json::{Value, json};
 
 use super::control::{Answer, Control, MAX_CONNECTIONS, Question};
@@ -142,8 +142,8 @@ fn open(statistics: &Statistics) -> u64 {
 fn connection(report: &ConnectionReport) -> Value {
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
     json!({
-        "opener": party(&report.opener),
-        "responder": party(&report.responder),
+        "opener": report.opener.to_string(),
+        "responder": report.responder.to_string(),
         "treatment": report.treatment,
         "age_s": seconds(report.age),
         "idle_s": seconds(report.idle),
@@ -166,12 +166,4 @@ fn leg(leg: &LegReport) -> Value {
         "retransmitted_segments": leg.retransmitted,
         "timeouts": leg.timeouts,
     })
-}
-
-fn party(party: &Party) -> String {
-    let port = party.port;
-    match party.host {
-        HostAddress::Ip(ip) => std::net::SocketAddr::new(ip, port).to_string(),
-        HostAddress::Node(node) => format!("node {}:{port}", node.0),
-    }
 }

@@ -10,6 +10,7 @@ use crate::gateway::schema::GatewayFile;
 use crate::ip::IpName;
 use crate::link::settings::Link;
 use crate::quantity::time::Length;
+use crate::traces::files::Files;
 
 /// Default idle timeout (RFC 5382, requirement 5).
 pub(crate) const IDLE_TIMEOUT: Span = Span::from_secs(124 * 60);
@@ -43,6 +44,7 @@ pub(crate) struct GatewayContext<'a> {
     pub(crate) links: &'a [Link],
     pub(crate) custom: &'a CustomControls,
     pub(crate) ip: IpName,
+    pub(crate) files: &'a Files<'a>,
 }
 
 /// Returns the index of the link that the gateway serves.

@@ -104,7 +104,8 @@ words! {
     }
 }
 
-/// Selects connections. If both keys are given, a connection must match both.
+/// Selects connections. If several keys are given, a connection must match all of them; `addresses`
+/// and `addresses_file` are one list.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassFile {
@@ -112,6 +113,12 @@ pub struct ClassFile {
     pub ports: Option<Vec<PortRange>>,
     /// Hosts at either end. Default: all.
     pub hosts: Option<Vec<String>>,
+    /// `bentpipe-gateway`: addresses and prefixes at either end, such as "192.0.2.7" and
+    /// "2001:db8::/32". Simulated hosts have no addresses, so it has no effect on them. Default: all.
+    pub addresses: Option<Vec<String>>,
+    /// `bentpipe-gateway`: a file with more addresses and prefixes, one in a line, by its path from
+    /// the scenario file's folder. A `#` begins a comment. Default: none.
+    pub addresses_file: Option<String>,
 }
 
 /// A crash of a gateway.

@@ -141,6 +141,8 @@ pub struct TrafficClass {
     pub ports: Option<Vec<PortRange>>,
     /// Indices of nodes at either end, ascending, or `None` for all.
     pub hosts: Option<Vec<usize>>,
+    /// Prefixes of real addresses at either end, with their lengths, or `None` for all.
+    pub prefixes: Option<Vec<(IpAddr, u8)>>,
 }
 
 /// Boxes the gateway, with its crashes if it has any.
@@ -158,7 +160,8 @@ pub(crate) fn with_crashes<A: VolatileAgent + Send + 'static>(
     Box::new(CrashingAgent::new(agent, crashes.iter().map(each)))
 }
 
-pub(crate) fn class_of(class: &TrafficClass, nodes: &[NodeId]) -> ConnectionClass {
+/// Returns a class in the engine. Only real hosts (`real`) have addresses.
+pub(crate) fn class_of(class: &TrafficClass, nodes: &[NodeId], real: bool) -> ConnectionClass {
     ConnectionClass {
         ports: (class.ports.as_ref()).map(|ports| {
             ports
@@ -170,6 +173,9 @@ pub(crate) fn class_of(class: &TrafficClass, nodes: &[NodeId]) -> ConnectionClas
             let address = |index: &usize| nodes[*index].address().into();
             hosts.iter().map(address).collect()
         }),
+        prefixes: (class.prefixes.as_ref())
+            .filter(|_| real)
+            .map(|prefixes| prefixes.iter().copied().collect()),
     }
 }
 

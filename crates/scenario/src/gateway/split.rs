@@ -225,8 +225,9 @@ impl SplitGateway {
     /// Returns its settings in the engine.
     fn engine(&self, facing: Port, place: &Place<'_>) -> Result<split::Settings, RunError> {
         let tcp = |tcp: &TcpSettings| -> Result<_, RunError> { tcp_config(tcp, place.custom) };
-        let class =
-            |class: &Option<TrafficClass>| class.as_ref().map(|class| class_of(class, place.nodes));
+        let class = |class: &Option<TrafficClass>| {
+            (class.as_ref()).map(|class| class_of(class, place.nodes, place.bytes))
+        };
         Ok(split::Settings {
             facing,
             facing_tcp: tcp(&self.tcp)?,
@@ -323,7 +324,73 @@ fn class(
     Ok(TrafficClass {
         ports: file.ports.clone() as Option<Vec<PortRange>>,
         hosts: hosts.transpose()?,
+        prefixes: prefixes(name, key, file, around)?,
     })
+}
+
+/// Returns the prefixes of a class: those in the file itself, and those in its list.
+fn prefixes(
+    name: &str,
+    key: &str,
+    file: &ClassFile,
+    around: &GatewayContext<'_>,
+) -> Result<Option<Vec<(IpAddr, u8)>>, Fault> {
+    const EXPECTED: &str = r#"expected an address or a prefix such as "192.0.2.0/24", got "#;
+    if file.addresses.is_none() && file.addresses_file.is_none() {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    for (index, text) in file.addresses.iter().flatten().enumerate() {
+        let Some(prefix) = prefix(text) else {
+            let mut keys = path(&["gateways", name, key, "addresses"]);
+            keys.push(Segment::Index(index));
+            return Err(Fault::new(keys, format!("{EXPECTED}{}", quoted(text))));
+        };
+        found.push(prefix);
+    }
+    if let Some(list) = &file.addresses_file {
+        let refuse = |message: String| fault(&["gateways", name, key, "addresses_file"], message);
+        let content = around.files.text(list).map_err(refuse)?;
+        for (index, line) in content.lines().enumerate() {
+            let text = line.split('#').next().unwrap_or_default().trim();
+            if text.is_empty() {
+                continue;
+            }
+            let Some(prefix) = prefix(text) else {
+                let line = index + 1;
+                return Err(refuse(format!("{list}:{line}: {EXPECTED}{}", quoted(text))));
+            };
+            found.push(prefix);
+        }
+    }
+    if found.is_empty() {
+        return Err(fault(
+            &["gateways", name, key, "addresses"],
+            "has no effect: no addresses stand in it",
+        ));
+    }
+    Ok(Some(found))
+}
+
+/// Reads an address, or a prefix whose bits behind its length are 0.
+fn prefix(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, length) = match text.split_once('/') {
+        Some((address, length)) => (address, Some(length)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let width = if address.is_ipv4() { 32 } else { 128 };
+    let length = match length {
+        None => width,
+        Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok()?,
+        Some(_) => return None,
+    };
+    let bits = match address {
+        IpAddr::V4(ip) => u128::from(ip.to_bits()) << 96,
+        IpAddr::V6(ip) => ip.to_bits(),
+    };
+    let behind = bits.checked_shl(length.into()).unwrap_or(0);
+    (length <= width && behind == 0).then_some((address, length))
 }
 
 /// Returns the settings of persistent connections to the gateway at the other end of the facing
@@ -366,7 +433,7 @@ fn has_no_hosts(class: Option<&TrafficClass>, name: &str, key: &str) -> Result<(
         let key = format!("gateways.{name}.{key}.hosts");
         return Err(StationError::new(
             key,
-            "which addresses the file's hosts have is not known here; expected \"ports\"",
+            "which addresses the file's hosts have is not known here; expected \"ports\" or \"addresses\"",
         ));
     }
     Ok(())

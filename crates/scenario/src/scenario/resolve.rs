@@ -62,6 +62,7 @@ pub(crate) fn resolve(
         links: &links,
         custom,
         ip: file.ip,
+        files,
     };
     let nodes = resolve_nodes(file, &around)?;
     let datagrams = Datagrams::of(&links, file.ip);

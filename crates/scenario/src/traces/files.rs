@@ -14,7 +14,7 @@ use crate::traces::trace::{Reading, Trace, TraceError};
 /// Returns the contents of the file at a path, or one line that tells why it has none.
 pub type FileReader<'a> = dyn Fn(&Path) -> Result<Vec<u8>, String> + 'a;
 
-/// The trace files of a scenario.
+/// The files that a scenario refers to: traces, and lists of addresses.
 pub(crate) struct Files<'a> {
     folder: PathBuf,
     reader: &'a FileReader<'a>,
@@ -44,6 +44,13 @@ impl<'a> Files<'a> {
             reader,
             read: RefCell::default(),
         }
+    }
+
+    /// Returns the text of a file, or one line with its name and the error.
+    pub(crate) fn text(&self, name: &str) -> Result<String, String> {
+        let path = self.folder.join(name);
+        let content = (self.reader)(&path).and_then(utf8);
+        content.map_err(|message| format!("{}: {message}", path.display()))
     }
 
     /// Returns the trace in a file, or the name of the file and the error.

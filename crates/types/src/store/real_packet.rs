@@ -271,6 +271,15 @@ pub struct Party {
     pub port: u16,
 }
 
+impl std::fmt::Display for Party {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.host {
+            HostAddress::Ip(ip) => std::net::SocketAddr::new(ip, self.port).fmt(f),
+            HostAddress::Node(node) => write!(f, "node {}:{}", node.0, self.port),
+        }
+    }
+}
+
 /// Address of a host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum HostAddress {

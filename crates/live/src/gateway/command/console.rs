@@ -29,6 +29,12 @@ pub trait Console {
     /// If the system refuses it.
     fn handle_signals(&mut self) -> io::Result<()>;
 
+    /// Whether the threads of the process drop the privileges that they do not need, after the
+    /// set-up.
+    fn drops_privileges(&self) -> bool {
+        false
+    }
+
     /// Waits for a fraction of a second. Returns what a signal has requested.
     ///
     /// # Errors

@@ -22,7 +22,8 @@ use bentpipe_scenario::{Addresses, CaptureRequest, RunOptions};
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use super::{Control, Part, Plan, Request};
+use super::control::Line;
+use super::{Control, Part, Plan, Request, log_format};
 use captures::Captures;
 use options::{Options, Parsed};
 use scenario_source::ScenarioSource;
@@ -127,6 +128,13 @@ fn forward(options: Options, console: &mut dyn Console) -> Result<u8, CommandErr
         ScenarioSource::Text { .. } => None,
     };
     let control = Arc::new(Control::default());
+    if let Some(format) = options.log_format()? {
+        let level = options.log_level()?;
+        control.set_dispatch(log_format::dispatch(format, level, &control));
+    }
+    if console.drops_privileges() {
+        control.drop_privileges();
+    }
     let service = service.start(&plan, &request, file, &control);
     let summary = run_plan(plan, &request, (&control, drain), service, console)?;
     if options.json {
@@ -224,13 +232,21 @@ fn run_plan(
         return Err(error.into());
     }
     log_lines(control, console);
+    // Messages that were given to the formatter.
+    log_lines(control, console);
     let panicked = |_| CommandError::Failed("internal error: the gateway panicked".to_owned());
     Ok(ended.map_err(panicked)??)
 }
 
 fn log_lines(control: &Control, console: &mut dyn Console) {
     for line in control.take_lines() {
-        log(console, &line);
+        match (line, control.dispatch()) {
+            (Line::Formatted(line), _) => console.log(&line),
+            (Line::Message(line), None) => log(console, &line),
+            (Line::Message(line), Some(dispatch)) => {
+                tracing::dispatcher::with_default(&dispatch, || tracing::info!("{line}"));
+            }
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser
 
 use super::console::CommandError;
 use crate::gateway::MAX_CONNECTIONS;
+use crate::gateway::log_format::LogFormat;
+use tracing::Level;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -181,6 +183,14 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     pub(super) statistics: Option<OsString>,
 
+    /// Log with time and level, and with the connection: text, or json for an object in each line.
+    #[arg(long, value_name = "FORMAT", value_parser = Utf8, allow_hyphen_values = true)]
+    log: Option<String>,
+
+    /// With --log: error, warn, info, or debug, which names every connection. [default: info]
+    #[arg(long, value_name = "LEVEL", value_parser = Utf8, allow_hyphen_values = true)]
+    log_level: Option<String>,
+
     /// Say what would be set up, and what is in the way.
     #[arg(long)]
     pub(super) check: bool,
@@ -234,6 +244,33 @@ impl Options {
             }
         }
         Ok(settings)
+    }
+
+    /// Returns the format of log lines, if it is not that of plain messages.
+    pub(super) fn log_format(&self) -> Result<Option<LogFormat>, CommandError> {
+        match self.log.as_deref() {
+            None => Ok(None),
+            Some("text") => Ok(Some(LogFormat::Text)),
+            Some("json") => Ok(Some(LogFormat::Json)),
+            Some(other) => {
+                let message = format!("--log {other}: expected text or json");
+                Err(CommandError::Request(message))
+            }
+        }
+    }
+
+    /// Returns the lowest level that is logged.
+    pub(super) fn log_level(&self) -> Result<Level, CommandError> {
+        match self.log_level.as_deref() {
+            None | Some("info") => Ok(Level::INFO),
+            Some("error") => Ok(Level::ERROR),
+            Some("warn") => Ok(Level::WARN),
+            Some("debug") => Ok(Level::DEBUG),
+            Some(other) => {
+                let message = format!("--log-level {other}: expected error, warn, info or debug");
+                Err(CommandError::Request(message))
+            }
+        }
     }
 
     /// Returns the links or nodes of `--interface`, each with an interface.

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use caps::Capability;
 use sd_notify::NotifyState;
 
 use super::super::control_socket::{Listener, Sockets, is_loopback};
 use super::super::operator::{Operator, reload_line};
+use super::super::privileges;
 use super::super::reload::Reloader;
 use super::super::statistics::Totals;
 use super::super::{Control, Plan, Request};
@@ -74,6 +76,7 @@ impl Service {
         file: Option<(PathBuf, Vec<(String, String)>)>,
         control: &Arc<Control>,
     ) -> RunningService {
+        let writes_files = self.statistics.is_some() || !request.options.captures.is_empty();
         let operator = Arc::new(Operator {
             control: Arc::clone(control),
             reloader: Reloader::new(plan, request, file),
@@ -82,13 +85,19 @@ impl Service {
             reloading: Mutex::new(()),
         });
         RunningService {
-            _sockets: Sockets::serve(self.listeners, &operator),
+            _sockets: Sockets::serve(self.listeners, &operator, control.drops_privileges()),
             operator,
             statistics: self.statistics,
             next_store: now() + STORE_INTERVAL,
             next_sign: None,
             heartbeat: 0,
             is_ready: false,
+            // Root may write captures and statistics to anybody's folder.
+            kept: if writes_files {
+                vec![Capability::CAP_DAC_OVERRIDE]
+            } else {
+                Vec::new()
+            },
         }
     }
 }
@@ -103,6 +112,8 @@ pub(super) struct RunningService {
     next_sign: Option<Instant>,
     heartbeat: u64,
     is_ready: bool,
+    /// Capabilities that writing files may need.
+    kept: Vec<Capability>,
 }
 
 impl RunningService {
@@ -112,6 +123,9 @@ impl RunningService {
         if !self.is_ready && control.is_ready() {
             self.is_ready = true;
             notify(&[NotifyState::Ready]);
+            if control.drops_privileges() {
+                privileges::keep_only(&self.kept);
+            }
         }
         let now = now();
         if let Some(timeout) = sd_notify::watchdog_enabled() {
