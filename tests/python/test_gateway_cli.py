@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Final
 
 import pytest
 
+import bentpipe
 from bentpipe import _native, cli, start
 from bentpipe.cli.commands import COMMANDS
 from bentpipe.scenario import examples, ready_made
@@ -176,6 +178,25 @@ SEEDS = "expected a whole number from 0 to 18446744073709551615"
             "geo-bit-errors --gateway hub",
             "geo-bit-errors is a sweep file, which `bentpipe sweep geo-bit-errors` simulates",
         ),
+        (
+            f'office.toml --gateway hub {SIDES} --set gateways.hub.only.addresses=["10.0.0.1/8"]',
+            '--set gateways.hub.only.addresses=["10.0.0.1/8"]: expected an address or a prefix such',
+        ),
+        (
+            f"office.toml --gateway hub {SIDES} --set gateways.hub.except.addresses_file=none.txt",
+            "--set gateways.hub.except.addresses_file=none.txt: none.txt: no such file",
+        ),
+        (
+            f"office.toml --gateway hub {SIDES} --set gateways.hub.only.addresses=[]",
+            "--set gateways.hub.only.addresses=[]: has no effect: no addresses stand in it",
+        ),
+        (
+            f"office.toml --gateway hub {SIDES} --metrics 0.0.0.0:9435",
+            "--metrics 0.0.0.0:9435: exp",
+        ),
+        ("connections --limit 1001", "Invalid value for '--limit': expected a whole number from 1"),
+        ("status office.toml", "Got unexpected extra argument(s) (office.toml)"),
+        ("drain --within soon", '--within soon: expected a time such as "60 s"'),
         # A word behind an option is its value.
         ("nosuch.toml --gateway --shape", "nosuch.toml: no such file"),
         # The last one counts.
@@ -217,6 +238,26 @@ def test_check_refuses_what_a_run_refuses(run: Run, words: tuple[str, ...]) -> N
     said = run(*line)
     assert said.status == 2
     assert said.err.startswith('bentpipe: no interface is "nosuch0"')
+
+
+def test_no_gateway_answers(run: Run, tmp_path: Path) -> None:
+    said = run("status", "--socket", str(tmp_path / "none"))
+    assert (said.status, said.out) == (1, "")
+    assert said.err == (
+        f"bentpipe: {tmp_path}/none: no such file or directory: expected the control socket of a "
+        "gateway that runs (--socket)\n"
+    )
+
+
+@pytest.mark.usefixtures("office")
+def test_addresses_have_no_effect_on_simulated_hosts() -> None:
+    Path("list.txt").write_text("0.0.0.0/0\n::/0\n")
+    both = [
+        bentpipe.run("office.toml", settings=settings).summary_json()
+        for settings in ({}, {"gateways.hub.except.addresses_file": "list.txt"})
+    ]
+    split = [json.loads(each)["gateways"][0]["connections"]["split"] for each in both]
+    assert split == [1, 1]
 
 
 @pytest.mark.parametrize("words", [("--help",), ("-h",), ("check", "--help")], ids=" ".join)
