@@ -264,7 +264,7 @@ impl<P: Payload> Split<P> {
         self.counters.ended(pair.aborted);
         if pair.aborted {
             log_failed(&pair.key, "one side was reset");
-        } else {
+        } else if pair.legs[OPENER].is_some() {
             let received = |side: usize| {
                 let leg = pair.legs[side].as_ref();
                 leg.map_or(0, |leg| leg.connection().received_offset())

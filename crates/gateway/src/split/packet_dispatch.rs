@@ -258,20 +258,23 @@ impl<P: Payload> Split<P> {
             return;
         };
         let record = cx.packets.get(packet);
-        if record.flags.has(Flags::RST) && record.sequence == pair.syn_sequence + 1 {
-            // The host has given up. The RST is forwarded, so that the other host resets the
-            // connection as well.
-            self.remove(index, cx);
-            self.forward(packet, cx);
-            return;
-        }
-        if record.flags.has(Flags::ACK) && record.sequence == pair.syn_sequence + 1 {
+        // The number after the SYN's acknowledges, or resets, an answer that the gateway has not
+        // seen. Linux resets it, because it echoes the gateway's timestamp and not the host's.
+        let follows_syn = record.sequence == pair.syn_sequence + 1;
+        if follows_syn && (record.flags.has(Flags::ACK) || record.flags.has(Flags::RST)) {
             self.counters.answers_around += 1;
             tracing::warn!(
                 opener = %pair.key.source,
                 responder = %pair.key.destination,
                 "an answer took a path around the gateway: routes are asymmetric"
             );
+        }
+        if follows_syn && record.flags.has(Flags::RST) {
+            // The host has given up. The RST is forwarded, so that the other host resets the
+            // connection as well.
+            self.remove(index, cx);
+            self.forward(packet, cx);
+            return;
         }
         // The packet is old or forged, or the other host's answer took a path around the gateway.
         // That was an answer to the gateway's SYN, with the gateway's options, so the connection

@@ -114,8 +114,8 @@ pub struct ClassFile {
     /// Hosts at either end. Default: all.
     pub hosts: Option<Vec<String>>,
     /// `bentpipe-gateway`: addresses and prefixes at either end, such as "192.0.2.7" and
-    /// "2001:db8::/32". Simulated hosts have no addresses, and it has no effect on them. Default:
-    /// all.
+    /// "2001:db8::/32". Simulated hosts have no addresses: `only` then takes all of them, and
+    /// `except` none. Default: all.
     pub addresses: Option<Vec<String>>,
     /// `bentpipe-gateway`: a file with more addresses and prefixes, one in a line, by its path from
     /// the scenario file's folder. A `#` begins a comment. Default: none.

@@ -242,7 +242,8 @@ impl SplitGateway {
             },
             memory: self.memory.get(),
             only: class(&self.only),
-            except: class(&self.except),
+            // Simulated hosts have none of the addresses.
+            except: class(&self.except).filter(|_| place.bytes || !has_prefixes(&self.except)),
             processing: self.processing.map(engine_processing),
             warm_path: self.warm_path,
             idle_timeout: self.idle_timeout,
@@ -326,6 +327,10 @@ fn class(
         hosts: hosts.transpose()?,
         prefixes: prefixes(name, key, file, around)?,
     })
+}
+
+fn has_prefixes(class: &Option<TrafficClass>) -> bool {
+    class.as_ref().is_some_and(|class| class.prefixes.is_some())
 }
 
 /// Returns the prefixes of a class: those in the file itself, and those in its list.
