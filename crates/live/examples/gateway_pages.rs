@@ -60,11 +60,35 @@ bentpipe\-gateway geo\-split \-\-gateway hub \e
 .RE
 .PP
 To see what would be set up, and what is in the way, put \fBcheck\fR before the scenario.
+.SH SUBCOMMANDS
+.TP
+.B check
+Report what would be set up, as with \fB\-\-check\fR.
+.TP
+.B run
+Forward packets, as without a subcommand.
+.TP
+.BR status ", " connections ", " metrics
+Show the counters of a gateway that runs with \fB\-\-socket\fR, its connections with both legs, or
+its metrics in Prometheus' text format.
+.TP
+.B reload
+Have it read the scenario file again, as with SIGHUP.
+.TP
+.B drain
+Have it forward new connections, and end when the others have ended or after \fB\-\-within\fR.
+.PP
+Each has a \fB\-\-help\fR.
 .SH SIGNALS
 .TP
-.BR SIGINT ", " SIGTERM ", " SIGHUP
+.BR SIGINT ", " SIGTERM
 End the gateway: routes, rules and devices are removed, what is queued is sent for at most a second,
-and the counters are printed. Under
+and the counters are printed. With \fB\-\-drain\fR, open connections may end first, and a second
+signal ends it at once.
+.TP
+.B SIGHUP
+Read the scenario file again. New connections have its settings, and none is reset. In a terminal, end
+the gateway. Under
 .BR nohup (1),
 SIGHUP stays ignored.
 .SH EXIT STATUS
