@@ -87,8 +87,8 @@ and the counters are printed. With \fB\-\-drain\fR, open connections may end fir
 signal ends it at once.
 .TP
 .B SIGHUP
-Read the scenario file again. New connections have its settings, and none is reset. In a terminal, end
-the gateway. Under
+Read the scenario file again. New connections have its settings, and none is reset. In a terminal,
+end the gateway. Under
 .BR nohup (1),
 SIGHUP stays ignored.
 .SH EXIT STATUS
