@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::console::{CommandError, Console};
-use super::options::{ClientAction, ClientOptions};
+use super::console::{CommandError, Console, print_pretty};
+use super::options::{ClientAction, ClientOptions, duration};
 use super::report::{bytes, count, seconds};
 use super::scenario_source::reason;
 use super::table::{Table, terminal_width};
-use super::{duration, print_pretty};
 
 /// Longest wait for an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(15);

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use serde_json::Value;
+
 use crate::emulate::EmulateError;
 
 /// Standard streams and signals of the process that runs the command.
@@ -40,6 +42,11 @@ pub trait Console {
     /// # Errors
     /// If the command is to end with this error.
     fn wait(&mut self) -> io::Result<Wake>;
+}
+
+/// Prints a JSON value, indented.
+pub(super) fn print_pretty(console: &mut dyn Console, value: &Value) -> io::Result<()> {
+    console.print(&format!("{value:#}\n"))
 }
 
 /// Request of a signal.

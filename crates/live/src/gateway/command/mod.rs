@@ -12,12 +12,10 @@ mod service;
 mod table;
 
 use std::ffi::OsString;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use bentpipe_scenario::quantity::Length;
 use bentpipe_scenario::{Addresses, CaptureRequest, RunOptions};
 use bentpipe_types::Span;
 use serde_json::{Value, json};
@@ -25,7 +23,8 @@ use serde_json::{Value, json};
 use super::control::Line;
 use super::{Control, Part, Plan, Request, log_format};
 use captures::Captures;
-use options::{Options, Parsed};
+use console::print_pretty;
+use options::{Options, Parsed, duration};
 use scenario_source::ScenarioSource;
 use service::{RunningService, Service};
 
@@ -82,7 +81,7 @@ fn forward(options: Options, console: &mut dyn Console) -> Result<u8, CommandErr
     let captures = Captures::reserve(pcap)?;
     let duration = |option, text: &Option<String>| {
         let text = text.as_deref();
-        text.map(|text| self::duration(option, text)).transpose()
+        text.map(|text| duration(option, text)).transpose()
     };
     let (drain, duration) = (
         duration("--drain", &options.drain)?,
@@ -254,10 +253,6 @@ fn log(console: &mut dyn Console, line: &str) {
     console.log(&format!("bentpipe-gateway: {line}"));
 }
 
-fn print_pretty(console: &mut dyn Console, value: &Value) -> io::Result<()> {
-    console.print(&format!("{value:#}\n"))
-}
-
 fn addresses(own: Option<&str>, peer: Option<&str>) -> Result<Option<Addresses>, CommandError> {
     let parse = |option: &str, text: &str| {
         let expected =
@@ -273,16 +268,6 @@ fn addresses(own: Option<&str>, peer: Option<&str>) -> Result<Option<Addresses>,
         _ => {
             let message = "--address and --peer go together: the two ends of persistent connections between gateways";
             Err(CommandError::Request(message.to_owned()))
-        }
-    }
-}
-
-fn duration(option: &str, text: &str) -> Result<Span, CommandError> {
-    match text.parse::<Length>() {
-        Ok(length) if length.0.as_nanos() > 0 => Ok(length.0),
-        _ => {
-            let message = format!("{option} {text}: expected a time such as \"60 s\"");
-            Err(CommandError::Request(message))
         }
     }
 }

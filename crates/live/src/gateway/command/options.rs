@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
 
+use bentpipe_scenario::quantity::Length;
+use bentpipe_types::Span;
 use clap::builder::{StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -450,4 +452,15 @@ pub fn parameters() -> Vec<ParameterDescription> {
             }
         })
         .collect()
+}
+
+/// Parses the time of an option.
+pub(super) fn duration(option: &str, text: &str) -> Result<Span, CommandError> {
+    match text.parse::<Length>() {
+        Ok(length) if length.0.as_nanos() > 0 => Ok(length.0),
+        _ => {
+            let message = format!("{option} {text}: expected a time such as \"60 s\"");
+            Err(CommandError::Request(message))
+        }
+    }
 }
