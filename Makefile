@@ -32,7 +32,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 PYTHON_SOURCES := python tests/python benches tools examples
 
 .PHONY: help setup reproduce test test-rust test-python test-slow lint lint-fast format bench \
-	wheel sdist check-wheel deb check-deb docs references pages check-docs site web test-web package clean check-tools
+	wheel sdist check-wheel deb check-deb docs references pages check-docs site web test-web test-kernel package clean check-tools
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -120,6 +120,11 @@ web: web/node_modules/.package-lock.json  ## The workbench: the simulator as a p
 test-web: setup web  ## The workbench: results equal the native ones; the page in a browser (chromium)
 	$(BIN)/python -m pytest --quiet -m web
 	cd web && node --test --test-concurrency=2 tests/*.test.mjs
+
+# As root, with clang, libbpf, bpftool and BTF. Nothing else may have the rules' names meanwhile.
+test-kernel: setup  ## Window rules in this kernel: as BPF programs, and beside the simulated ones
+	BENTPIPE_KERNEL_SEQUENCES=100000 cargo test --quiet --package bentpipe-tcp --lib kernel_rules
+	$(BIN)/python -m pytest --quiet -m kernel
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-fund --no-audit --loglevel=error

@@ -1,15 +1,17 @@
-//! Copies the ready-made scenarios, the examples and the notebooks for maturin, which ships them
-//! inside the Python package, and records the commit that the module is built from.
+//! Copies the ready-made scenarios, the examples, the notebooks and the window rules in C for
+//! maturin, which ships them inside the Python package, and records the commit that the module is
+//! built from. Where clang is, compiles the window rules for BPF.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
 /// Folders of the repository, each with its name in the package and the copied kinds of files.
-const FOLDERS: [(&str, &str, &[&str]); 3] = [
+const FOLDERS: [(&str, &str, &[&str]); 4] = [
     ("scenarios", "scenarios", &["toml"]),
     ("examples", "examples", &["toml", "py"]),
     ("docs/notebooks", "notebooks", &["ipynb"]),
+    ("kernel", "kernel", &["c", "h"]),
 ];
 
 fn main() -> io::Result<()> {
@@ -18,6 +20,34 @@ fn main() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
     for (source, name, kinds) in FOLDERS {
         copy(&root.join(source), &out.join(name), kinds)?;
+    }
+    compile_window_rules(&root.join("kernel"), &out.join("kernel"))
+}
+
+/// Compiles the window rules for BPF. Without clang there are none: they are then compiled when
+/// they are loaded.
+fn compile_window_rules(sources: &Path, objects: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(sources)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some(rule) = name.and_then(|name| name.strip_suffix(".bpf.c")) else {
+            continue;
+        };
+        let object = objects.join(format!("{rule}.bpf.o"));
+        let status = Command::new("clang")
+            .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-c"])
+            .arg(&path)
+            .arg("-o")
+            .arg(&object)
+            .status();
+        match status {
+            Ok(status) if !status.success() => {
+                println!("cargo::warning={rule}: clang does not compile it for BPF");
+            }
+            Ok(_) => {}
+            // There is no clang.
+            Err(_) => break,
+        }
     }
     Ok(())
 }

@@ -112,6 +112,8 @@ def emulate(
     default_probes: bool = False,
     commands: list[tuple[str, list[str], bool]] = ...,
     ours: list[str] = ...,
+    rules: dict[str, str] = ...,
+    rule_obstacles: dict[str, str] = ...,
     controls: list[tuple[str, type]] = ...,
     progress: Callable[[float, float], None] | None = None,
     delivered: Callable[[float, list[tuple[str, int]]], None] | None = None,
@@ -120,7 +122,8 @@ def emulate(
 
     `commands` (host, words, whether it is waited for) run instead of the flows; the exit status of
     the one that was waited for is returned. The hosts in `ours` have the simulator's TCP, not the
-    kernel's. Raises ScenarioError, RunError.
+    kernel's. `rules` has the names of window rules loaded into the kernel, by host.
+    `rule_obstacles` has the reasons why others were not, by name. Raises ScenarioError, RunError.
     """
 
 class Console(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,20 +109,59 @@ def emulate(
     if (obstacle := _native.emulation_obstacle()) is not None:
         raise WorkError(f"nothing can be emulated here: {obstacle}")
     scenario = Scenario.of(scenario).with_settings(settings or {})
-    output, status = _native.emulate(
-        scenario.path,
-        text=scenario.text,
-        seed=checked_seed(seed),
-        overrides=list(scenario.settings),
-        pcap=captures(pcap),
-        snap_length=snap,
-        controls=congestion.registered(),
-        commands=[(each.host, list(each.words), each.waited_for) for each in commands],
-        ours=_ours(attach or {}),
-        progress=progress,
-        delivered=delivered,
-    )
+    ours = _ours(attach or {})
+    with ExitStack() as stack:
+        rules, rule_obstacles = ({}, {}) if commands else _load_rules(scenario, ours, stack)
+        output, status = _native.emulate(
+            scenario.path,
+            text=scenario.text,
+            seed=checked_seed(seed),
+            overrides=list(scenario.settings),
+            pcap=captures(pcap),
+            snap_length=snap,
+            controls=congestion.registered(),
+            commands=[(each.host, list(each.words), each.waited_for) for each in commands],
+            ours=ours,
+            rules=rules,
+            rule_obstacles=rule_obstacles,
+            progress=progress,
+            delivered=delivered,
+        )
     return EmulateResult(output, status=status)
+
+
+def _load_rules(
+    scenario: Scenario, ours: Sequence[str], stack: ExitStack
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Load the window rules that hosts with flows need and the kernel lacks, until `stack` ends.
+
+    Returns their names in the kernel, by host, and the reasons why others cannot be loaded, by
+    their names in the scenario.
+    """
+    from bentpipe.kernel_rules import RULES, RuleSettings, loaded
+    from bentpipe.kernel_rules.loading import available
+
+    resolved = scenario.resolved()
+    # One program serves all hosts with the same settings.
+    names: dict[tuple[str, RuleSettings], str] = {}
+    rules: dict[str, str] = {}
+    obstacles: dict[str, str] = {}
+    ends = {flow[end] for flow in resolved["flows"] for end in ("from", "to")}
+    for node in resolved["nodes"]:
+        tcp = node.get("tcp")
+        if node["kind"] != "host" or node["name"] not in ends or node["name"] in ours or not tcp:
+            continue
+        rule = RULES.get(tcp["congestion_control"])
+        if rule is None or rule.kernel_name in available() or rule.name in obstacles:
+            continue
+        wanted = (rule.name, RuleSettings.of_host(rule, tcp))
+        try:
+            if wanted not in names:
+                names[wanted] = stack.enter_context(loaded(rule, wanted[1]))
+            rules[node["name"]] = names[wanted]
+        except (RequestError, WorkError) as error:
+            obstacles[rule.name] = str(error)
+    return rules, obstacles
 
 
 def _ours(attach: Mapping[str, str]) -> list[str]:

@@ -52,7 +52,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("advice", "application_metrics", "plot", "prediction", "results", "sweeps"),
         *BASE,
     },
-    "emulation": {"_native", "congestion", "results", "scenario", *BASE},
+    # Window rules in the running kernel.
+    "kernel_rules": {*BASE},
+    "emulation": {"_native", "congestion", "kernel_rules", "results", "scenario", *BASE},
     "comparison": {
         *("emulation", "prediction", "results", "scenario", "application_metrics", "seed_ranges"),
         *BASE,
@@ -105,6 +107,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "evaluation",
             "fit",
             "flent",
+            "kernel_rules",
             "keys",
             "kinds",
             "model",

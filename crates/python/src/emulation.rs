@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use bentpipe_live::emulate::{self, Control, EmulationResult, Request as Emulation};
 use pyo3::prelude::*;
 
+pub(crate) use bentpipe_live::emulate::KernelRules;
+
 use crate::background_work::run_beside_python;
 use crate::congestion::Failure;
 use crate::engine::{self, FinishedRun, Request, RunFailure, series};
@@ -28,6 +30,7 @@ pub(crate) fn run(
     request: Request,
     commands: Vec<Command>,
     ours: Vec<String>,
+    rules: KernelRules,
     failure: &Failure,
     progress: Option<&Bound<'_, PyAny>>,
     delivered: Option<&Bound<'_, PyAny>>,
@@ -47,6 +50,7 @@ pub(crate) fn run(
             })
             .collect(),
         ours,
+        rules,
     };
     let control = Control::default();
     let check = || {

@@ -107,14 +107,16 @@ fn run<'py>(
 
 /// Run a scenario in real time between Linux TCP connections. With `commands` (host, words, whether
 /// the run waits for it), run the user's own commands instead of the flows. The hosts named by
-/// `ours` have our own TCP. Return the output, and the exit status of the command that was waited
-/// for.
+/// `ours` have our own TCP. `rules` has the names of the window rules loaded into the kernel, by
+/// host, and `rule_obstacles` why one was not, by its name in the scenario. Return the output, and
+/// the exit status of the command that was waited for.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
     snap_length = None, default_probes = false, commands = Vec::new(), ours = Vec::new(),
-    controls = Vec::new(), progress = None, delivered = None
+    rules = BTreeMap::new(), rule_obstacles = BTreeMap::new(), controls = Vec::new(),
+    progress = None, delivered = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -131,6 +133,8 @@ fn emulate<'py>(
     default_probes: bool,
     commands: Vec<emulation::Command>,
     ours: Vec<String>,
+    rules: BTreeMap<String, String>,
+    rule_obstacles: BTreeMap<String, String>,
     controls: Vec<(String, Bound<'py, PyType>)>,
     progress: Option<Bound<'py, PyAny>>,
     delivered: Option<Bound<'py, PyAny>>,
@@ -149,8 +153,14 @@ fn emulate<'py>(
         controls: congestion::controls(controls, &failure)?,
         ..Request::default()
     };
+    let rules = emulation::KernelRules {
+        names: rules,
+        obstacles: rule_obstacles,
+    };
     let (progress, delivered) = (progress.as_ref(), delivered.as_ref());
-    let ended = emulation::run(py, request, commands, ours, &failure, progress, delivered);
+    let ended = emulation::run(
+        py, request, commands, ours, rules, &failure, progress, delivered,
+    );
     failure.check(py)?;
     let (finished, status) = ended?;
     Ok((finished.into(), status))

@@ -137,6 +137,52 @@ COMMANDS: Final = {
         ("gateway geo-split --gateway hub --interface backbone=eth0 --interface satellite=eth1",),
         parses_itself=True,
     ),
+    "kernel": Command(
+        "Load window rules such as Hybla into the running Linux kernel, as BPF programs.",
+        "kernel.kernel",
+        {
+            "action": argument(
+                "ACTION",
+                "list, check, load, unload or status.",
+                required=True,
+                complete="kernel_actions",
+            ),
+            "rule": argument(
+                "[RULE]",
+                "A rule of kernel list, or the C source of your own, RULE.bpf.c.",
+                complete="kernel_rules",
+            ),
+            "capacity": option(
+                "--capacity", "RATE", "Enhanced Hybla: the channel's rate, such as 20Mbit/s."
+            ),
+            "rtt0": option(
+                "--rtt0",
+                "TIME",
+                "Hybla: round-trip time of the reference connection. [default: 25ms]",
+            ),
+            "initial_threshold": option(
+                "--initial-threshold",
+                "SEGMENTS",
+                "Slow-start threshold of new connections.",
+                kind=int,
+                least=2,
+                most=2**24,
+            ),
+            "route": option(
+                "--route",
+                "DESTINATION",
+                "Use the rule on this route, such as 192.0.2.0/24 or default, until unload.",
+            ),
+            "unit": flag("--unit", "Print a systemd unit that loads it at boot; load nothing."),
+            "as_json": _JSON,
+        },
+        (
+            "kernel check",
+            "kernel load hybla --route 198.51.100.0/24",
+            "kernel status",
+            "kernel unload hybla",
+        ),
+    ),
     "compare": Command(
         "Predict, simulate and emulate a scenario, side by side.",
         "compare.compare",

@@ -122,6 +122,20 @@ def window_rules(incomplete: str) -> list[str]:
     return [name for name in _native.lists()["congestion-controls"] if name.startswith(incomplete)]
 
 
+def kernel_actions(incomplete: str) -> list[str]:
+    """Offer the actions of `bentpipe kernel`."""
+    actions = ("list", "check", "load", "unload", "status")
+    return [name for name in actions if name.startswith(incomplete)]
+
+
+def kernel_rules(incomplete: str) -> list[str]:
+    """Offer the rules for the kernel, and C sources."""
+    from bentpipe.kernel_rules import RULES
+
+    named = [name for name in RULES if name.startswith(incomplete)]
+    return [*named, *(str(path) for path in sorted(Path().glob(f"{incomplete}*.bpf.c")))]
+
+
 def criteria(incomplete: str) -> list[str]:
     """Offer the criteria of an evaluation."""
     from bentpipe.evaluation.verdicts import rules

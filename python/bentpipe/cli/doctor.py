@@ -27,7 +27,7 @@ class Finding:
 
 def doctor(*, as_json: bool) -> None:
     """Print what was found. It is no failure that something optional is missing."""
-    findings = [*_required(), _dask(), *_witnesses(), *_live()]
+    findings = [*_required(), _dask(), *_witnesses(), *_live(), _kernel_rules()]
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
         return
@@ -145,6 +145,19 @@ def _live() -> list[Finding]:
             needed_for="emulate, compare",
         ),
     ]
+
+
+def _kernel_rules() -> Finding:
+    """Look for what window rules in the kernel need."""
+    from bentpipe.kernel_rules import obstacle
+
+    missing = obstacle()
+    return Finding(
+        name="rules as BPF programs",
+        found=missing is None,
+        detail=missing or "BTF, libbpf and privileges; bentpipe kernel check tries each rule",
+        needed_for="kernel load; hybla and others in emulate, compare",
+    )
 
 
 def _user_namespace_works() -> bool:

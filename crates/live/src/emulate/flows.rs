@@ -15,8 +15,9 @@ use bentpipe_tcp::{Config, Rings};
 use bentpipe_types::{Address, Span, Time};
 
 use super::addresses::{ip, ip_of};
-use super::host::{Host, congestion_control_of};
+use super::host::Host;
 use super::kernel::{Activity, ApplicationResult, ApplicationRunner, Kernel, KernelEnd, RunEnd};
+use super::kernel_rules::{KernelRules, congestion_control_of};
 use super::our_hosts::{OurEnd, SharedHost};
 use super::outcome::longest_link;
 use super::run_result::{FlowResult, RunResult};
@@ -167,6 +168,7 @@ pub(super) struct FlowRun<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) hosts: &'a [Host],
     pub(super) plans: &'a [FlowPlan],
+    pub(super) rules: &'a KernelRules,
 }
 
 /// The ends that one runner has, each with its flow.
@@ -353,7 +355,7 @@ impl FlowRun<'_> {
                 };
                 let end = KernelEnd {
                     host,
-                    control: congestion_control_of(self.scenario, usize::from(at.0)),
+                    control: congestion_control_of(self.scenario, usize::from(at.0), self.rules),
                     no_delay,
                     member,
                     application,

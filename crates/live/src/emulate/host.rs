@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bentpipe_scenario::{IpName, Scenario, TcpSettings};
+use bentpipe_scenario::{IpName, Scenario};
 use bentpipe_tcp::{BufferSizes, Config, EcnMode, RecoveryKind, memory_for};
 use bentpipe_types::Span;
 use netlink_packet_route::route::RouteMetric;
@@ -114,18 +114,6 @@ impl Host {
             netlink.route(prefix, self.interface, self.address, self.metrics.clone())?;
         }
         Ok(())
-    }
-}
-
-/// Returns the kernel's name of a host's congestion control.
-pub(super) fn congestion_control_of(scenario: &Scenario, host: usize) -> String {
-    let tcp: Option<&TcpSettings> = scenario.tcp_of(host);
-    let name = tcp.map_or_else(String::new, |tcp| tcp.file.congestion_control.to_string());
-    // The kernel's "bbr" is version 1.
-    if name == "bbr1" {
-        "bbr".to_owned()
-    } else {
-        name
     }
 }
 
@@ -269,8 +257,9 @@ const SUPPORTED: [&str; 20] = [
 
 /// Returns a note, with its key, for each setting of a host that Linux does not support.
 ///
-/// Settings at Linux's default need no note.
-pub(crate) fn unsupported_settings(scenario: &Scenario, host: usize) -> Vec<String> {
+/// Settings at Linux's default need no note. `loaded`: the host's window rule is a BPF program of
+/// this package, which has settings of its own.
+pub(crate) fn unsupported_settings(scenario: &Scenario, host: usize, loaded: bool) -> Vec<String> {
     let Some(tcp) = scenario.tcp_of(host).map(|tcp| &tcp.config) else {
         return Vec::new();
     };
@@ -291,6 +280,7 @@ pub(crate) fn unsupported_settings(scenario: &Scenario, host: usize) -> Vec<Stri
                 .delayed_ack
                 .is_none_or(|delay| delay == Span::from_millis(40)),
             "quick_acks" => value == "auto",
+            key if loaded && is_rule_setting(key, value, &default_settings[key]) => true,
             key => SUPPORTED.contains(&key),
         };
         if !supported && default_settings.get(key) != Some(value) {
@@ -307,15 +297,34 @@ pub(crate) fn unsupported_settings(scenario: &Scenario, host: usize) -> Vec<Stri
     lines
 }
 
+/// Whether a window rule that was loaded for the run has this setting.
+fn is_rule_setting(key: &str, value: &Value, default: &Value) -> bool {
+    let supported = match key {
+        "channel_capacity_bps" | "initial_slow_start_threshold_bytes" => return true,
+        "hybla" => "reference_rtt_s",
+        "westwood" => "time_constant_s",
+        _ => return false,
+    };
+    let mut others = value.clone();
+    others[supported] = default[supported].clone();
+    others == *default
+}
+
 /// Returns the resolved settings of a host for which only the congestion control and the profile
 /// are given.
 fn default_settings(tcp: &Value) -> Value {
     let control = tcp["congestion_control"].as_str().unwrap_or("cubic");
     let profile = tcp["profile"].as_str();
     let profile = profile.map_or_else(String::new, |name| format!(", profile = \"{name}\""));
+    // A rule that needs the capacity has no default.
+    let capacity = if control == "enhanced-hybla" {
+        ", channel_capacity = \"1 Mbit/s\""
+    } else {
+        ""
+    };
     let text = format!(
         "name = \"usual\"\nduration = \"1 s\"\n\
-         hosts.a.tcp = {{ congestion_control = \"{control}\"{profile} }}\nhosts.b = {{}}\n\
+         hosts.a.tcp = {{ congestion_control = \"{control}\"{profile}{capacity} }}\nhosts.b = {{}}\n\
          links.l = {{ between = [\"a\", \"b\"], rate = \"1 Mbit/s\", delay = \"1 ms\" }}\n\
          flows.f = {{ from = \"a\", to = \"b\", app = {{ kind = \"bulk\" }} }}\n"
     );

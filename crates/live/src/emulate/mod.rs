@@ -12,6 +12,7 @@ mod error;
 mod flows;
 mod host;
 mod kernel;
+mod kernel_rules;
 mod our_hosts;
 mod outcome;
 mod route_keeper;
@@ -35,12 +36,14 @@ use crate::engine::Prefix;
 use crate::{Clock, Engine};
 use addresses::{ip, ip_of};
 use flows::FlowApplications;
-use host::{Host, congestion_control_of};
+use host::Host;
+use kernel_rules::{congestion_control_of, name_in_scenario};
 use run_result::RunResult;
 use threads::join_thread;
 
 pub use control::Control;
 pub use error::EmulateError;
+pub use kernel_rules::KernelRules;
 pub use outcome::EmulationResult;
 pub(crate) use outcome::refusal_counts;
 
@@ -55,6 +58,8 @@ pub struct Request {
     pub commands: Vec<command::Command>,
     /// Names of hosts with our TCP instead of the kernel's.
     pub ours: Vec<String>,
+    /// Window rules loaded into the kernel for this run.
+    pub rules: KernelRules,
 }
 
 /// Most hosts: each has a namespace, a device and two threads.
@@ -109,7 +114,7 @@ pub fn emulate(request: &Request, control: &Control) -> Result<EmulationResult, 
         .filter(|index| !ours.contains(index))
         .collect();
     let flows = request.commands.is_empty();
-    let mut notes = check_scenario(scenario, &kernel_hosts, &ours, !flows)?;
+    let mut notes = check_scenario(request, &kernel_hosts, &ours, !flows)?;
     let mut options = request.options.clone();
     options.default_probes |= scenario.probes.series.is_empty();
     let mut applications: Option<FlowApplications> = None;
@@ -177,6 +182,7 @@ pub fn emulate(request: &Request, control: &Control) -> Result<EmulationResult, 
                 scenario,
                 hosts: &hosts,
                 plans: &plans,
+                rules: &request.rules,
             };
             flow_run.run(&mut engine, applications, control)
         } else {
@@ -242,17 +248,19 @@ fn our_host_indices(request: &Request) -> Result<Vec<usize>, EmulateError> {
 
 /// Checks that the kernel can run the scenario. Returns notes on settings without effect.
 fn check_scenario(
-    scenario: &Scenario,
+    request: &Request,
     hosts: &[usize],
     ours: &[usize],
     commands: bool,
 ) -> Result<Vec<String>, EmulateError> {
+    let (scenario, rules) = (&request.scenario, &request.rules);
     let mut notes: Vec<String> = Vec::new();
     for &host in hosts {
         if let Some(line) = host::mtu_error(scenario, host) {
             return Err(EmulateError::Request(line));
         }
-        notes.extend(host::unsupported_settings(scenario, host));
+        let loaded = rules.names.contains_key(&scenario.nodes[host].name);
+        notes.extend(host::unsupported_settings(scenario, host, loaded));
     }
     for node in &scenario.nodes {
         if matches!(&node.kind, NodeKind::Host(host) if host.processing.is_some()) {
@@ -292,15 +300,18 @@ fn check_scenario(
             if !hosts.contains(&node) {
                 continue;
             }
-            let name = congestion_control_of(scenario, node);
+            let name = congestion_control_of(scenario, node, rules);
             // Without root, the control may still be permitted in a namespace of the user's own.
             let is_offered = offered.entry(name.clone()).or_insert_with(|| {
                 let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
                 host::check_congestion_control(&name).map_or_else(denied, |()| true)
             });
             if !*is_offered {
+                let given = name_in_scenario(scenario, node);
+                let obstacle = rules.obstacles.get(&given);
+                let obstacle = obstacle.map_or_else(String::new, |why| format!("; {why}"));
                 return Err(EmulateError::Request(format!(
-                    "hosts.{}.tcp.congestion_control: the kernel has no \"{name}\"; it has {}",
+                    "hosts.{}.tcp.congestion_control: the kernel has no \"{name}\"; it has {}{obstacle}",
                     scenario.nodes[node].name,
                     available_congestion_controls()
                 )));

@@ -17,6 +17,8 @@ mod cubic_linux;
 mod custom;
 mod enhanced_hybla;
 mod hybla;
+#[cfg(test)]
+mod kernel_rules;
 mod reno;
 mod rules;
 mod settings;
