@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import bentpipe
-from bentpipe import _native
+from bentpipe import _native, congestion
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.kernel_rules import RULES, RuleSettings, find_rule, loaded, obstacle
 from bentpipe.kernel_rules.loading import available
@@ -268,17 +268,15 @@ def test_mistakes_in_own_rules_are_one_line(tmp_path: Path) -> None:
 @live
 @pytest.mark.usefixtures("nothing_leaks")
 def test_own_rule_in_c_is_that_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bentpipe.congestion, "_classes", {})
+    monkeypatch.setattr(congestion, "_classes", {})
     load_script(ROOT / "examples" / "congestion_control.py")
     tcp = {"congestion_control": "gentle", "profile": "linux"}
     scenario = short(
         hosts={"server": {"tcp": tcp}, "client": {"tcp": {"profile": "linux"}}},
         duration="10 s",
     )
-    scenario["links"]["satellite"]["forward"]["queue"] = {
-        "kind": "drop-tail",
-        "limit": "40 packets",
-    }
+    queue = {"kind": "drop-tail", "limit": "40 packets"}
+    scenario["links"]["satellite"]["queue"] = queue
     del scenario["flows"]["download"]["app"]["size"]
     with loaded(find_rule(str(GENTLE)), RuleSettings(), name="gentle"):
         real = bentpipe.emulate(scenario).flow()

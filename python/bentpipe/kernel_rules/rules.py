@@ -79,7 +79,8 @@ class KernelRule:
 
     def is_compiled(self) -> bool:
         """Whether the package has the object file."""
-        return self.name in RULES and self._ready().is_file()
+        # A rule of the user's may have the name of one of these.
+        return RULES.get(self.name) == self and self._ready().is_file()
 
     def program(self) -> bytes:
         """Return the object file.
