@@ -24,13 +24,19 @@ pub(crate) fn remove_leftovers() -> usize {
     emulate::command::remove_leftovers()
 }
 
+/// Options of an emulation that a simulation does not have.
+pub(crate) struct LiveOptions {
+    pub(crate) commands: Vec<Command>,
+    /// Names of hosts with our TCP.
+    pub(crate) ours: Vec<String>,
+    pub(crate) rules: KernelRules,
+}
+
 /// Runs a scenario in real time. A failure of a window rule written in Python ends it early.
 pub(crate) fn run(
     py: Python<'_>,
     request: Request,
-    commands: Vec<Command>,
-    ours: Vec<String>,
-    rules: KernelRules,
+    live: LiveOptions,
     failure: &Failure,
     progress: Option<&Bound<'_, PyAny>>,
     delivered: Option<&Bound<'_, PyAny>>,
@@ -41,7 +47,7 @@ pub(crate) fn run(
     let emulation = Emulation {
         scenario,
         options: request.options(),
-        commands: commands
+        commands: (live.commands)
             .into_iter()
             .map(|(host, words, waited_for)| emulate::command::Command {
                 host,
@@ -49,8 +55,8 @@ pub(crate) fn run(
                 waited_for,
             })
             .collect(),
-        ours,
-        rules,
+        ours: live.ours,
+        rules: live.rules,
     };
     let control = Control::default();
     let check = || {

@@ -153,14 +153,16 @@ fn emulate<'py>(
         controls: congestion::controls(controls, &failure)?,
         ..Request::default()
     };
-    let rules = emulation::KernelRules {
-        names: rules,
-        obstacles: rule_obstacles,
+    let live = emulation::LiveOptions {
+        commands,
+        ours,
+        rules: emulation::KernelRules {
+            names: rules,
+            obstacles: rule_obstacles,
+        },
     };
     let (progress, delivered) = (progress.as_ref(), delivered.as_ref());
-    let ended = emulation::run(
-        py, request, commands, ours, rules, &failure, progress, delivered,
-    );
+    let ended = emulation::run(py, request, live, &failure, progress, delivered);
     failure.check(py)?;
     let (finished, status) = ended?;
     Ok((finished.into(), status))

@@ -1,7 +1,7 @@
 //! The window rules in C for Linux (`kernel/*.bpf.c`), step by step beside these.
 //!
-//! The C files are compiled for this machine, with `kernel/host/steps.c` in the kernel's place. Each
-//! random sequence of acknowledgments, losses, marks, timeouts and idle periods goes through
+//! The C files are compiled for the host, and `kernel/host/steps.c` calls them as the kernel does.
+//! Each random sequence of acknowledgments, losses, marks, timeouts and idle periods goes through
 //! both versions. The difference of the windows is bounded by the resolution of the fixed point.
 //!
 //! `BENTPIPE_KERNEL_SEQUENCES` is the number of sequences per rule.
