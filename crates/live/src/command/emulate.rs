@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use bentpipe_live::emulate::{self, Control, EmulateError, Request};
+use bentpipe_live::emulate::{self, Control, EmulateError, KernelRules, Request};
 use bentpipe_scenario::{RunOptions, Scenario};
 use lexopt::prelude::*;
 
@@ -51,6 +51,7 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
         options,
         commands: Vec::new(),
         ours,
+        rules: KernelRules::default(),
     };
     match emulate::emulate(&request, &Control::default()) {
         Ok(emulated) => {
