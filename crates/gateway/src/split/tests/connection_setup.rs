@@ -123,6 +123,7 @@ fn icmp_errors_reach_the_leg_that_they_are_about() {
             Some(ConnectionClass {
                 ports: Some(vec![(9, 9)]),
                 hosts: None,
+                prefixes: None,
             }),
             false,
         ),
@@ -202,6 +203,7 @@ fn only_the_selected_class_is_split() {
             ConnectionClass {
                 ports: Some(vec![(80, 80)]),
                 hosts: None,
+                prefixes: None,
             },
             1,
         ),
@@ -209,6 +211,7 @@ fn only_the_selected_class_is_split() {
             ConnectionClass {
                 ports: Some(vec![(443, 443)]),
                 hosts: None,
+                prefixes: None,
             },
             0,
         ),
@@ -216,6 +219,7 @@ fn only_the_selected_class_is_split() {
             ConnectionClass {
                 ports: None,
                 hosts: Some(vec![Address(2).into()]),
+                prefixes: None,
             },
             1,
         ),
@@ -223,6 +227,7 @@ fn only_the_selected_class_is_split() {
             ConnectionClass {
                 ports: None,
                 hosts: Some(vec![Address(3).into()]),
+                prefixes: None,
             },
             0,
         ),

@@ -47,6 +47,7 @@ fn kill(net: &mut Net, which: usize) {
     plain.only = Some(ConnectionClass {
         ports: Some(Vec::new()),
         hosts: None,
+        prefixes: None,
     });
     net.gateways[which] = gateway(which, plain);
 }
