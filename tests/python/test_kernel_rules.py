@@ -428,6 +428,10 @@ def test_unit_runs_the_same_command(bentpipe: Any, monkeypatch: pytest.MonkeyPat
     start = f"ExecStart={sys.executable} -m bentpipe kernel load hybla --route default\n"
     assert start in done.out
     assert f"ExecStop={sys.executable} -m bentpipe kernel unload hybla\n" in done.out
+    monkeypatch.chdir(ROOT)
+    words[2] = "examples/gentle.bpf.c"
+    monkeypatch.setattr(sys, "argv", ["bentpipe", *words])
+    assert f"kernel load {GENTLE} --route default\n" in bentpipe(*words).out
 
 
 def test_rules_of_the_kernel_are_rules_of_the_simulator() -> None:

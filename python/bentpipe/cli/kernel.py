@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.cli.output import print_json
@@ -201,7 +202,12 @@ def _load(rule: KernelRule, settings: RuleSettings, *, route: str | None, unit: 
 def _unit(rule: KernelRule) -> str:
     """Return a systemd unit that does what the command line says, at boot."""
     program = [sys.executable, "-m", "bentpipe"]
-    words = [word for word in sys.argv[1:] if word != "--unit"]
+    # systemd has another working folder.
+    words = [
+        str(Path(word).resolve()) if word.endswith(".bpf.c") else word
+        for word in sys.argv[1:]
+        if word != "--unit"
+    ]
     return _UNIT.format(
         name=rule.kernel_name,
         load=shlex.join([*program, *words]),
