@@ -282,10 +282,11 @@ fn observe(
     bounds: &[u64],
     unit_s: f64,
 ) -> fmt::Result {
-    let bounds = (bounds.iter().map(|bound| *bound as f64 * unit_s)).chain([f64::MAX]);
+    let bounds = bounds.iter().map(|bound| *bound as f64 * unit_s);
     let counts = histogram.counts.iter().copied().chain(std::iter::repeat(0));
     let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
-    let all = buckets.iter().map(|(_, count)| count).sum();
+    // The last count is of what exceeds all bounds. The library writes that bucket, `+Inf`.
+    let all = histogram.counts.iter().sum();
     metric.encode_histogram::<NoLabelSet>(histogram.sum_s, all, &buckets, None)
 }
 
@@ -328,8 +329,8 @@ mod tests {
             "bentpipe_gateway_leg_retransmissions_total{gateway=\"hub\",leg=\"facing\"} 7",
             "bentpipe_gateway_events_total{gateway=\"hub\",event=\"multiplex.failed\"} 5",
             "bentpipe_gateway_connections_open{gateway=\"hub\"} 2",
-            "bentpipe_gateway_round_trip_seconds_bucket{le=\"0.5\",gateway=\"hub\",leg=\"facing\"} 4",
-            "bentpipe_gateway_round_trip_seconds_bucket{le=\"+Inf\",gateway=\"hub\",leg=\"facing\"} 5",
+            "bentpipe_gateway_round_trip_seconds_bucket{gateway=\"hub\",leg=\"facing\",le=\"0.5\"} 4",
+            "bentpipe_gateway_round_trip_seconds_bucket{gateway=\"hub\",leg=\"facing\",le=\"+Inf\"} 5",
             "bentpipe_gateway_round_trip_seconds_sum{gateway=\"hub\",leg=\"facing\"} 2.6",
         ] {
             assert_eq!(
