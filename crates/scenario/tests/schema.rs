@@ -238,7 +238,7 @@ set_up = "early"
 close = "early"
 memory = "64 MiB"
 only = { ports = [80, "8000-8999"], hosts = ["server"] }
-except = { hosts = ["client"] }
+except = { hosts = ["client"], addresses = ["192.0.2.7", "2001:db8::/32"], addresses_file = "tests/data/except.txt" }
 processing = { time = "10 us", queue = "500 packets" }
 warm_path = true
 idle_timeout = "2 h"

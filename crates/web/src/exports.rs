@@ -1,9 +1,9 @@
 //! The functions of the WebAssembly module.
 //!
-//! A page writes a request to the memory at [`reserve`], calls [`call`] or [`file()`], and reads the
-//! reply at [`reply`]. Samples, which are many, are not in the reply but in [`values`], as 64-bit
-//! floats. All memory is the module's. Addresses are valid until the next `reserve`, `call` or
-//! `file`.
+//! A page writes a request to the memory at [`reserve`], calls [`call`] or [`file()`], and reads
+//! the reply at [`reply`]. Samples, which are many, are not in the reply but in [`values`], as
+//! 64-bit floats. All memory is the module's. Addresses are valid until the next `reserve`, `call`
+//! or `file`.
 
 #![allow(
     unsafe_code,
