@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-# What the page may ask for, and the options that each command takes from it.
+# Commands that the page may request, and the options that each takes from it.
 COMMANDS: Final[Mapping[str, frozenset[str]]] = {
     "predict": frozenset({"set"}),
     "run": frozenset({"set", "seed", "seeds"}),

@@ -1,8 +1,7 @@
 //! Controls and observes a running gateway from other threads.
 //!
 //! Other threads put questions into a mailbox. The engine's thread answers them between packets,
-//! every 2 to 20 ms ([`Control::serve`]). What takes long, such as formatting, is left to the
-//! threads that ask.
+//! every 2 to 20 ms ([`Control::serve`]). The asking threads do the slow work, such as formatting.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;

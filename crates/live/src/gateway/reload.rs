@@ -7,7 +7,7 @@ use bentpipe_sim::Network;
 
 use super::{GatewayError, Part, Plan, Request, station};
 
-/// What the first reading of the file has set, for later readings.
+/// Request and settings of the running gateway, by which a changed file is read and checked.
 #[derive(Debug)]
 pub(super) struct Reloader {
     request: Request,

@@ -24,7 +24,7 @@ pub struct Statistics {
     pub draining: bool,
     /// Current values and maxima, by gateway and name. They start anew with each process.
     pub gauges: BTreeMap<String, BTreeMap<String, u64>>,
-    /// What only grows.
+    /// Counters that survive a restart.
     #[serde(flatten)]
     pub totals: Totals,
 }

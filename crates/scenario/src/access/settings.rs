@@ -10,7 +10,7 @@ use bentpipe_types::{BitRate, Span};
 pub struct OnDemand {
     /// Carrier on which it sends.
     pub carrier: Carrier,
-    /// What it gets on the carrier.
+    /// Capacity of the terminal on the carrier.
     pub terminal: TerminalSettings,
 }
 

@@ -20,8 +20,8 @@ use super::scenario_source::reason;
 /// Interval at which the statistics file is written.
 const STORE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What belongs to a gateway besides its packets. Everything in it runs in other threads than the
-/// engine's.
+/// Control socket, metrics and statistics file of a gateway. They run in other threads than the
+/// engine.
 pub(super) struct Service {
     listeners: Vec<Listener>,
     statistics: Option<PathBuf>,
