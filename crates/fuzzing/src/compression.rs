@@ -6,9 +6,7 @@ use std::net::IpAddr;
 use arbitrary::Arbitrary;
 use bentpipe_wire::checksum::checksum;
 use bentpipe_wire::vj::{Compressor, Decompressor, PacketType};
-use bentpipe_wire::{parse, parse_tunnelled};
-
-use crate::tcp_checksum::correct_tcp_checksum;
+use bentpipe_wire::{parse, parse_tunnelled, set_tcp_checksum};
 
 /// Sizes of the compressor, and what is done with it.
 #[derive(Arbitrary, Debug)]
@@ -53,7 +51,7 @@ fn correct_checksums(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     let ip = |at: usize| IpAddr::from([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]]);
     let (source, destination) = (ip(12), ip(16));
-    correct_tcp_checksum(&mut packet[header..], source, destination);
+    set_tcp_checksum(&mut packet[header..], source, destination);
 }
 
 fn first(port: u8) -> Vec<u8> {

@@ -11,9 +11,7 @@ use bentpipe_live::LiveHost;
 use bentpipe_tcp::{Config, Events, Rings, Source};
 use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span, World};
 use bentpipe_wire::checksum::checksum;
-use bentpipe_wire::{Encoder, NodeAddresses};
-
-use crate::tcp_checksum::correct_tcp_checksum;
+use bentpipe_wire::{Encoder, NodeAddresses, set_tcp_checksum};
 
 /// Events at the host.
 #[derive(Arbitrary, Debug)]
@@ -155,7 +153,7 @@ fn correct_checksums(packet: &mut [u8]) {
         }
         _ => return,
     };
-    correct_tcp_checksum(&mut packet[header..], source, destination);
+    set_tcp_checksum(&mut packet[header..], source, destination);
 }
 
 fn segment(from: u8, port: u8, header: [u8; 16], options: &[u8], payload: &[u8]) -> Vec<u8> {

@@ -9,7 +9,6 @@ pub mod engine;
 pub mod host;
 pub mod packet_script;
 pub mod scenario;
-mod tcp_checksum;
 pub mod traces;
 pub mod wire;
 

@@ -38,6 +38,26 @@ pub trait Managed {
     }
 }
 
+/// Returns `other` as a node of type `T`, for [`Managed::adopt_settings`].
+///
+/// # Errors
+/// One line, if it is of another type.
+pub fn of_same_kind<T: 'static>(other: &mut dyn Managed) -> Result<&mut T, String> {
+    let same = other.as_any().downcast_mut();
+    same.ok_or_else(|| "another kind of gateway takes effect after a restart".to_owned())
+}
+
+/// Checks settings that cannot change while a node runs: their keys, and whether they are equal.
+///
+/// # Errors
+/// One line with the first key whose setting differs.
+pub fn check_unchanged(settings: &[(&str, bool)]) -> Result<(), String> {
+    match settings.iter().find(|(_, is_equal)| !is_equal) {
+        Some((key, _)) => Err(format!("another \"{key}\" takes effect after a restart")),
+        None => Ok(()),
+    }
+}
+
 /// State of a connection through a gateway.
 #[derive(Clone, Debug)]
 pub struct ConnectionReport {

@@ -310,7 +310,7 @@ impl<A: Addressing> Encoder<A> {
         debug_assert_eq!(payload, usize::from(packet.header_length));
         bytes.resize(prefix + total_length, 0);
         fill(packet, &mut bytes[payload..]);
-        TcpHeader::seal(&mut bytes[segment..], source, destination);
+        tcp::set_tcp_checksum(&mut bytes[segment..], source, destination);
         Ok(())
     }
 

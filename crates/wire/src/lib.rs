@@ -62,5 +62,5 @@ pub use ipv4::Ipv4Header;
 pub use ipv6::Ipv6Header;
 pub use options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions, tcp_options_length};
 pub use parse::{IpHeader, Parsed, parse, parse_ignoring_checksums};
-pub use tcp::TcpHeader;
+pub use tcp::{TcpHeader, set_tcp_checksum};
 pub use tunnel::{COMPACTION_PROTOCOL, Tunnelled, parse_tunnelled};

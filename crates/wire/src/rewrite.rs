@@ -210,7 +210,7 @@ fn rewrite_segment(
     out.extend_from_slice(new);
     out.extend_from_slice(kept);
     let (source, destination) = addresses(original);
-    tcp::TcpHeader::seal(&mut out[at..], source, destination);
+    tcp::set_tcp_checksum(&mut out[at..], source, destination);
     Ok(())
 }
 

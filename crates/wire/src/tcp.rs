@@ -53,15 +53,6 @@ impl TcpHeader {
         self.options.write(bytes);
     }
 
-    /// Writes the checksum of a segment whose checksum is zero.
-    pub(crate) fn seal(segment: &mut [u8], source: IpAddr, destination: IpAddr) {
-        let sum = Sum::default()
-            .pseudo_header(source, destination, segment.len())
-            .bytes(segment)
-            .finish();
-        segment[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
-    }
-
     /// Parses the header of a segment at offset `at`. Returns it with its length.
     pub(crate) fn read(
         segment: &[u8],
@@ -106,6 +97,16 @@ impl TcpHeader {
         };
         Ok((header, length))
     }
+}
+
+/// Sets the checksum of a TCP segment, which has at least a header.
+pub fn set_tcp_checksum(segment: &mut [u8], source: IpAddr, destination: IpAddr) {
+    segment[CHECKSUM..CHECKSUM + 2].fill(0);
+    let sum = Sum::default()
+        .pseudo_header(source, destination, segment.len())
+        .bytes(segment)
+        .finish();
+    segment[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 fn verify_checksum(

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::mem::discriminant;
 use std::ops::ControlFlow;
 
-use bentpipe_types::{ConnectionReport, LegReport, Managed, Time};
+use bentpipe_types::{ConnectionReport, LegReport, Managed, Time, check_unchanged, of_same_kind};
 
 use super::Hybrid;
 use super::tracked_connection::{Phase, TrackedConnection};
@@ -34,11 +34,9 @@ impl Managed for Hybrid {
     }
 
     fn adopt_settings(&mut self, other: &mut dyn Managed) -> Result<(), String> {
-        let Some(other) = other.as_any().downcast_mut::<Self>() else {
-            return Err("another kind of gateway takes effect after a restart".to_owned());
-        };
+        let other = of_same_kind::<Self>(other)?;
         let (new, old) = (&other.settings, &self.settings);
-        for (key, is_equal) in [
+        check_unchanged(&[
             ("facing", new.facing == old.facing),
             ("connections", new.connections == old.connections),
             ("processing", new.processing == old.processing),
@@ -46,11 +44,7 @@ impl Managed for Hybrid {
                 "tcp",
                 discriminant(&new.recovery) == discriminant(&old.recovery),
             ),
-        ] {
-            if !is_equal {
-                return Err(format!("another \"{key}\" takes effect after a restart"));
-            }
-        }
+        ])?;
         self.sender = new.sender().into();
         self.settings = new.clone();
         Ok(())

@@ -4,7 +4,9 @@ use std::any::Any;
 use std::ops::ControlFlow;
 
 use bentpipe_tcp::{Payload, Socket, State};
-use bentpipe_types::{ConnectionReport, LegReport, Managed, RoundTripHistogram, Time};
+use bentpipe_types::{
+    ConnectionReport, LegReport, Managed, RoundTripHistogram, Time, check_unchanged, of_same_kind,
+};
 
 use super::leg_settings::LegSettingsCache;
 use super::split_connection::{OPENER, RESPONDER, SplitConnection};
@@ -38,19 +40,13 @@ impl<P: Payload + 'static> Managed for Split<P> {
     }
 
     fn adopt_settings(&mut self, other: &mut dyn Managed) -> Result<(), String> {
-        let Some(other) = other.as_any().downcast_mut::<Self>() else {
-            return Err("another kind of gateway takes effect after a restart".to_owned());
-        };
+        let other = of_same_kind::<Self>(other)?;
         let (new, old) = (&other.settings, &self.settings);
-        for (key, is_equal) in [
+        check_unchanged(&[
             ("facing", new.facing == old.facing),
             ("multiplex", new.multiplex == old.multiplex),
             ("processing", new.processing == old.processing),
-        ] {
-            if !is_equal {
-                return Err(format!("another \"{key}\" takes effect after a restart"));
-            }
-        }
+        ])?;
         self.budget.set_total(new.memory);
         self.settings = Settings {
             suspend_after: old.suspend_after,

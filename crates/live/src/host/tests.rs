@@ -451,7 +451,8 @@ proptest! {
 
 /// Corrects the checksums where the packet still has them.
 fn correct_checksums(packet: &mut [u8]) {
-    use bentpipe_wire::checksum::{Sum, checksum};
+    use bentpipe_wire::checksum::checksum;
+    use bentpipe_wire::set_tcp_checksum;
     if packet.len() < 40 || packet[0] >> 4 != 4 {
         return;
     }
@@ -464,11 +465,5 @@ fn correct_checksums(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     let ip = |at: usize| IpAddr::from(<[u8; 4]>::try_from(&packet[at..at + 4]).unwrap());
     let (source, destination) = (ip(12), ip(16));
-    let segment = &mut packet[header..];
-    segment[16..18].fill(0);
-    let sum = Sum::default()
-        .pseudo_header(source, destination, segment.len())
-        .bytes(segment)
-        .finish();
-    segment[16..18].copy_from_slice(&sum.to_be_bytes());
+    set_tcp_checksum(&mut packet[header..], source, destination);
 }
