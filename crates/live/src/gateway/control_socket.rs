@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
+use socket2::SockRef;
 
 use super::privileges;
 
@@ -111,23 +112,24 @@ impl Sockets {
         let mut path = None;
         for listener in listeners {
             let (handler, is_closed) = (Arc::clone(handler), Arc::clone(&is_closed));
-            match listener {
-                Listener::Control(listener, at) => {
-                    path = Some(at);
-                    thread::spawn(move || {
-                        confine(confined);
-                        let accept = || listener.accept().map(|(stream, _)| stream);
-                        accept_clients(&listener, accept, &handler, &is_closed);
-                    });
-                }
-                Listener::Metrics(listener) => {
-                    thread::spawn(move || {
-                        confine(confined);
-                        let accept = || listener.accept().map(|(stream, _)| stream);
-                        accept_clients(&listener, accept, &handler, &is_closed);
-                    });
-                }
+            if let Listener::Control(_, at) = &listener {
+                path = Some(at.clone());
             }
+            thread::spawn(move || {
+                if confined {
+                    privileges::keep_only(&[]);
+                }
+                match listener {
+                    Listener::Control(listener, _) => {
+                        let accept = || listener.accept().map(|(stream, _)| stream);
+                        accept_clients(&listener, accept, &handler, &is_closed);
+                    }
+                    Listener::Metrics(listener) => {
+                        let accept = || listener.accept().map(|(stream, _)| stream);
+                        accept_clients(&listener, accept, &handler, &is_closed);
+                    }
+                }
+            });
         }
         Self { is_closed, path }
     }
@@ -143,37 +145,24 @@ impl Drop for Sockets {
 }
 
 /// A connected client.
-trait Client: Read + Write + Send + 'static {
+trait Client: Read + Write + AsFd + Send + 'static {
     /// Whether it may send requests other than for metrics.
     const MAY_CONTROL: bool;
-
-    fn set_timeouts(&self) -> io::Result<()>;
 }
 
 impl Client for UnixStream {
     const MAY_CONTROL: bool = true;
-
-    fn set_timeouts(&self) -> io::Result<()> {
-        self.set_nonblocking(false)?;
-        self.set_read_timeout(Some(Duration::from_millis(CHECK_MS.into())))?;
-        self.set_write_timeout(Some(WRITE_TIME))
-    }
 }
 
 impl Client for TcpStream {
     const MAY_CONTROL: bool = false;
-
-    fn set_timeouts(&self) -> io::Result<()> {
-        self.set_nonblocking(false)?;
-        self.set_read_timeout(Some(Duration::from_millis(CHECK_MS.into())))?;
-        self.set_write_timeout(Some(WRITE_TIME))
-    }
 }
 
-fn confine(confined: bool) {
-    if confined {
-        privileges::keep_only(&[]);
-    }
+fn set_timeouts(client: &impl AsFd) -> io::Result<()> {
+    let socket = SockRef::from(client);
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(Duration::from_millis(CHECK_MS.into())))?;
+    socket.set_write_timeout(Some(WRITE_TIME))
 }
 
 fn accept_clients<C: Client>(
@@ -218,7 +207,7 @@ fn serve_client<C: Client>(
     handler: &impl Handler,
     is_closed: &AtomicBool,
 ) -> io::Result<()> {
-    client.set_timeouts()?;
+    set_timeouts(&client)?;
     let mut received = Vec::new();
     loop {
         let Some(line) = read_request(&mut client, &mut received, is_closed)? else {
