@@ -21,7 +21,7 @@ export PIP_QUIET := 1
 THIS_MACHINE := $(shell uname -m)
 MACHINE ?= $(THIS_MACHINE)
 LINKER := $(if $(filter Linux,$(shell uname -s)),-C linker=$(CURDIR)/tools/manylinux-linker)
-# PORTABLE=1: `make setup` uses that linker, so that `make wheel` and `make deb` compile nothing again.
+# PORTABLE=1: `make setup` uses that linker for the module, so that `make wheel` builds none again.
 SETUP_LINKER := $(if $(PORTABLE),$(LINKER))
 CROSS := $(if $(filter-out $(THIS_MACHINE),$(MACHINE)),--target $(MACHINE)-unknown-linux-gnu)
 # Some dependencies are linked by themselves, too: for another processor, by the same linker.

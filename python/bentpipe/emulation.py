@@ -141,7 +141,7 @@ def _load_rules(
     from bentpipe.kernel_rules import RULES, RuleSettings, loaded
     from bentpipe.kernel_rules.loading import available
 
-    resolved = scenario.resolved()
+    resolved, present = scenario.resolved(), available()
     # One program serves all hosts with the same settings.
     names: dict[tuple[str, RuleSettings], str] = {}
     rules: dict[str, str] = {}
@@ -152,7 +152,7 @@ def _load_rules(
         if node["kind"] != "host" or node["name"] not in ends or node["name"] in ours or not tcp:
             continue
         rule = RULES.get(tcp["congestion_control"])
-        if rule is None or rule.kernel_name in available() or rule.name in obstacles:
+        if rule is None or rule.kernel_name in present or rule.name in obstacles:
             continue
         wanted = (rule.name, RuleSettings.of_host(rule, tcp))
         try:
