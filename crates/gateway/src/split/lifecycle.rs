@@ -11,8 +11,8 @@ use super::settings::LegType;
 use super::split_connection::{NextStep, OPENER, RESPONDER, ResponderOutcome, SplitConnection};
 use super::{Confirmation, Split};
 
-/// Limit of remembered forwarded connections. When it is reached, all are forgotten.
-const MAX_PASSED: usize = 1 << 16;
+/// Limit of remembered SYNs that were forwarded. When it is reached, all are forgotten.
+const MAX_FORWARDED_SYNS: usize = 1 << 16;
 
 impl<P: Payload> Split<P> {
     /// Processes the SYN of an unknown connection: decides whether it is split.
@@ -23,6 +23,12 @@ impl<P: Payload> Split<P> {
         syn: PacketRef,
         cx: &mut Ctx<'_>,
     ) {
+        // A retransmitted SYN belongs to the same connection. It is not decided or counted again.
+        let sequence = cx.packets.get(syn).sequence;
+        if self.forwarded_syns.get(&key) == Some(&sequence) {
+            self.forward(syn, cx);
+            return;
+        }
         let settings = &self.settings;
         let wanted = settings
             .only
@@ -35,7 +41,7 @@ impl<P: Payload> Split<P> {
         if wanted && self.is_draining {
             self.counters.passed_draining += 1;
             log_passed(&key, "the gateway is draining");
-            self.remember_forwarded(key);
+            self.remember_forwarded(key, syn, cx);
             self.forward(syn, cx);
             return;
         }
@@ -51,13 +57,10 @@ impl<P: Payload> Split<P> {
         let Some(towards) = towards.filter(|towards| wanted && *towards != back) else {
             self.counters.passed += 1;
             log_passed(&key, "its class is not split");
+            self.remember_forwarded(key, syn, cx);
             self.forward(syn, cx);
             return;
         };
-        if !self.passed.is_empty() && self.passed.contains_key(&key) {
-            self.forward(syn, cx);
-            return;
-        }
         self.evict_ended(cx);
         let Some(first) = self.budget.initial_window(Self::state_bytes() as u64) else {
             self.counters.refused += 1;
@@ -68,7 +71,7 @@ impl<P: Payload> Split<P> {
                 "a connection is forwarded unsplit"
             );
             self.refusal_notice.note_refusal();
-            self.remember_forwarded(key);
+            self.remember_forwarded(key, syn, cx);
             self.forward(syn, cx);
             return;
         };
@@ -169,11 +172,13 @@ impl<P: Payload> Split<P> {
         config
     }
 
-    pub(super) fn remember_forwarded(&mut self, key: FlowKey) {
-        if self.passed.len() >= MAX_PASSED {
-            self.passed.clear();
+    /// Notes that a connection is forwarded, so that retransmissions of its SYN are as well.
+    pub(super) fn remember_forwarded(&mut self, key: FlowKey, syn: PacketRef, cx: &Ctx<'_>) {
+        if self.forwarded_syns.len() >= MAX_FORWARDED_SYNS {
+            self.forwarded_syns.clear();
         }
-        self.passed.insert(key, ());
+        let sequence = cx.packets.get(syn).sequence;
+        self.forwarded_syns.insert(key, sequence);
     }
 
     /// Updates the window limits of a connection from the memory that is left now. Called before

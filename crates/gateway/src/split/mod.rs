@@ -51,7 +51,7 @@ mod tests;
 mod unmultiplexed;
 
 use bentpipe_tcp::{Payload, Ranges};
-use bentpipe_types::{FlowKey, Processor, Routes};
+use bentpipe_types::{FlowKey, Processor, Routes, Seq};
 use rustc_hash::FxHashMap;
 
 use crate::deadlines::Deadlines;
@@ -79,9 +79,8 @@ pub struct Split<P = Ranges> {
     flows: FxHashMap<FlowKey, (u32, usize)>,
     /// Result of the last lookup. With one flow, or in a burst, the next packet has the same key.
     last: Option<(FlowKey, u32, usize)>,
-    /// Connections that were forwarded although their class is split. Their SYN may be
-    /// retransmitted.
-    passed: FxHashMap<FlowKey, ()>,
+    /// Sequence numbers of SYNs that were forwarded. Such a SYN may be retransmitted.
+    forwarded_syns: FxHashMap<FlowKey, Seq>,
     deadlines: Deadlines,
     ended: EndedConnections,
     budget: MemoryBudget,
@@ -117,7 +116,7 @@ impl<P: Payload> Split<P> {
             routes: Routes::default(),
             flows: FxHashMap::default(),
             last: None,
-            passed: FxHashMap::default(),
+            forwarded_syns: FxHashMap::default(),
             deadlines: Deadlines::default(),
             paths: PathMemory::default(),
             leg_settings: LegSettingsCache::default(),

@@ -193,7 +193,7 @@ impl<P: Payload> Split<P> {
                 return;
             }
             (SynDisposition::Forward, _) | (SynDisposition::Retry, None) => {
-                self.remember_forwarded(key);
+                self.remember_forwarded(key, syn, cx);
                 self.forward(syn, cx);
                 return;
             }

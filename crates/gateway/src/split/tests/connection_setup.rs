@@ -1,7 +1,7 @@
 //! Opening of connections: answered, refused, unreachable, early, repeated.
 
 use bentpipe_tcp::{Events, State};
-use bentpipe_types::{Address, Agent, Flags, IpVersion, Packet, Port, Span};
+use bentpipe_types::{Address, Agent, Flags, IpVersion, Managed, Packet, Port, Seq, Span};
 
 use super::Net;
 use super::common_cases::{self, ms};
@@ -92,6 +92,40 @@ fn a_lost_syn_is_retransmitted_on_each_leg() {
         net.connect(CLIENT, 7);
         assert!(net.run_until(ms(5_000), |net| net.state(CLIENT) == State::Established));
         assert_eq!(net.world.now, ms(504 + 1_000), "hop {hop}");
+    }
+}
+
+/// A retransmitted SYN belongs to the connection that was forwarded. A SYN with another sequence
+/// number opens another connection from the same port.
+#[test]
+fn a_retransmitted_syn_of_a_forwarded_connection_is_counted_once() {
+    let only = ConnectionClass {
+        ports: Some(vec![(443, 443)]),
+        hosts: None,
+        prefixes: None,
+    };
+    for draining in [false, true] {
+        let mut settings = settings(1);
+        if !draining {
+            settings.only = Some(only.clone());
+        }
+        let mut net = Net::new(vec![settings], &[1, 1]);
+        net.gateways[0].set_draining(draining);
+        net.answers = false;
+        for (sequence, counted) in [(7, 1), (7, 1), (8, 2), (8, 2)] {
+            let (from, to) = (net.endpoint(CLIENT), net.endpoint(SERVER));
+            let mut syn = Packet::new(from, to, IpVersion::V4);
+            syn.flags = Flags::SYN;
+            syn.sequence = Seq::new(sequence);
+            let syn = net.world.packets.insert(syn);
+            net.gateways[0].on_packet(Port(0), syn, &mut net.world.cx());
+            let (port, left) = net.world.outbox.pop().expect("it is forwarded");
+            assert_eq!((port, left), (Port(1), syn));
+            net.world.packets.release(syn);
+            let counters = &net.gateways[0].counters;
+            let expected = if draining { (0, counted) } else { (counted, 0) };
+            assert_eq!((counters.passed, counters.passed_draining), expected);
+        }
     }
 }
 
