@@ -27,6 +27,11 @@ impl<T> Slab<T> {
         (self.places.len() - 1) as u32
     }
 
+    /// Returns the item at an index, for reading.
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        self.places.get(index as usize)?.as_ref()
+    }
+
     /// Returns the item at an index.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {

@@ -76,6 +76,7 @@ pub use application::summary::{
     PageSummary, Quantiles, ResponsesSummary, SeenSummary, TransfersSummary, VideoCallSummary,
     VideoSummary,
 };
+pub use bentpipe_gateway::split::HostSecret;
 pub use bentpipe_sim::{End, FlowQuantity, LinkQuantity, Progress};
 pub use bentpipe_tcp::congestion::WindowRule;
 pub use bentpipe_tcp::{AvoidanceKind, IdleRestart, RecoveryKind, RtoRule};

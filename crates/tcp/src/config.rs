@@ -5,7 +5,7 @@ mod choices;
 use std::num::NonZeroU32;
 use std::sync::{Arc, LazyLock};
 
-use bentpipe_types::{BitRate, IpVersion, Span};
+use bentpipe_types::{BitRate, IpVersion, Span, Time};
 
 pub use choices::{
     EcnMode, IdleRestart, NewRenoKind, PathMtuDiscovery, RecoveryKind, RtoFrom, RtoRule,
@@ -250,6 +250,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Returns the value of the timestamp clock (RFC 7323 section 4.1).
+    #[must_use]
+    pub fn timestamp(&self, now: Time) -> u32 {
+        self.clock.timestamp(now)
+    }
+
     /// The default, in one shared instance.
     pub(crate) fn shared_default() -> Arc<Self> {
         static USUAL: LazyLock<Arc<Config>> = LazyLock::new(Arc::default);

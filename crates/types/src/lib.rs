@@ -74,9 +74,10 @@ pub use bytes::Bytes;
 pub use distribution::Distribution;
 pub use flags::Flags;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
-pub use ip::{Ecn, IpVersion};
+pub use ip::{Ecn, IpFields, IpVersion};
 pub use managed::{
-    ConnectionReport, LegReport, Managed, RoundTripHistogram, check_unchanged, of_same_kind,
+    ConnectionChange, ConnectionReport, LegReport, Managed, RoundTripHistogram, check_unchanged,
+    of_same_kind,
 };
 pub use packet::{Packet, Resolution};
 pub use packet_ref::PacketRef;

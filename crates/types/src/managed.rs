@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 
-use crate::{Party, Span, Time};
+use crate::{FlowKey, Party, Span, Time};
 
 /// A node that an operator can inspect and change while it runs. No method is called per packet.
 pub trait Managed {
@@ -32,6 +32,10 @@ pub trait Managed {
     /// Calls `visit` with the name and value of each counter that results do not have.
     fn more_counters(&self, _visit: &mut dyn FnMut(&str, u64)) {}
 
+    /// Moves the changes of the set of split connections since the last call to the end of
+    /// `changes`.
+    fn take_connection_changes(&mut self, _changes: &mut Vec<ConnectionChange>) {}
+
     /// Round-trip times of the legs, over the facing link and to the hosts.
     fn round_trips(&self) -> [RoundTripHistogram; 2] {
         [RoundTripHistogram::default(); 2]
@@ -56,6 +60,15 @@ pub fn check_unchanged(settings: &[(&str, bool)]) -> Result<(), String> {
         Some((key, _)) => Err(format!("another \"{key}\" takes effect after a restart")),
         None => Ok(()),
     }
+}
+
+/// A gateway has begun or ceased to split a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConnectionChange {
+    /// Number of the connection, which a later connection may have again.
+    pub index: u32,
+    /// The connection, as the host that opens it sends; `None` if it is gone.
+    pub key: Option<FlowKey>,
 }
 
 /// State of a connection through a gateway.

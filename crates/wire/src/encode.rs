@@ -13,9 +13,6 @@ use crate::{
     Addressing, Ipv4Header, Ipv6Header, TcpHeader, icmp, ipv4, ipv6, payload, tcp, tunnel,
 };
 
-/// Initial hop limit, as in Linux and RFC 1700.
-const HOP_LIMIT: u8 = 64;
-
 /// Bytes of a TCP header without options.
 const TCP_LENGTH: u8 = 20;
 /// IANA protocol number of TCP.
@@ -23,8 +20,9 @@ const TCP: u8 = 6;
 
 /// Writes stored packets as the bytes of IP packets.
 ///
-/// In packets created in the network, fields that a [`Packet`] does not contain are constant: TTL
-/// 64, DSCP, flow label and urgent pointer 0, don't-fragment set. Only the IPv4 identification
+/// In packets created in the network, DSCP, flow label and hop limit are those of
+/// [`PacketStore::ip_fields`], by default 0, 0 and 64. The urgent pointer is 0, and don't-fragment
+/// is set. Only the IPv4 identification
 /// counts the packets that this encoder has written.
 #[derive(Clone, Debug)]
 pub struct Encoder<A> {
@@ -189,7 +187,7 @@ impl<A: Addressing> Encoder<A> {
         if length > longest(version) {
             return Err(EncodeError::TooLong { length });
         }
-        self.write_ip(packet, source, destination, length, bytes);
+        self.write_ip(packets, reference, (source, destination), length, bytes);
         let start = bytes.len();
         if let Some(quote) = packet.icmp_quote() {
             let quoted = match packets.ip(reference) {
@@ -293,7 +291,7 @@ impl<A: Addressing> Encoder<A> {
                 bytes,
             );
         }
-        self.write_ip(packet, source, destination, total_length, bytes);
+        self.write_ip(packets, reference, (source, destination), total_length, bytes);
         let segment = bytes.len();
         let header = TcpHeader {
             source_port: packet.source.port,
@@ -350,24 +348,26 @@ impl<A: Addressing> Encoder<A> {
 
     fn write_ip(
         &mut self,
-        packet: &Packet,
-        source: IpAddr,
-        destination: IpAddr,
+        packets: &PacketStore,
+        reference: PacketRef,
+        addresses: (IpAddr, IpAddr),
         total_length: usize,
         bytes: &mut Vec<u8>,
     ) {
-        match (source, destination) {
+        let packet = packets.get(reference);
+        let fields = packets.ip_fields(reference).unwrap_or_default();
+        match addresses {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 // RFC 6864 section 4.1: a packet that is never fragmented may have any value.
                 self.identification = self.identification.wrapping_add(1);
                 let header = Ipv4Header {
                     source,
                     destination,
-                    dscp: 0,
+                    dscp: fields.dscp,
                     ecn: packet.ecn(),
                     identification: self.identification,
                     dont_fragment: true,
-                    time_to_live: HOP_LIMIT,
+                    time_to_live: fields.hop_limit,
                 };
                 header.write_in_front_of(packet.protocol(), total_length as u16, bytes);
             }
@@ -375,10 +375,10 @@ impl<A: Addressing> Encoder<A> {
                 let header = Ipv6Header {
                     source,
                     destination,
-                    dscp: 0,
+                    dscp: fields.dscp,
                     ecn: packet.ecn(),
-                    flow_label: 0,
-                    hop_limit: HOP_LIMIT,
+                    flow_label: fields.flow_label,
+                    hop_limit: fields.hop_limit,
                 };
                 let length = (total_length - ipv6::LENGTH) as u16;
                 header.write_in_front_of(packet.protocol(), length, bytes);

@@ -33,6 +33,16 @@ def gateway(words: Sequence[str]) -> int:
         return _native.gateway(list(words), _Console(handlers))
 
 
+_WITHOUT_EFFECT = (
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGALRM,
+    signal.SIGVTALRM,
+    signal.SIGIO,
+    signal.SIGPWR,
+)
+
+
 class _Console:
     """Standard streams, and signals that end the command or have it read its file again."""
 
@@ -51,8 +61,10 @@ class _Console:
     def handle_signals(self) -> None:
         """Have SIGINT and SIGTERM end it and SIGHUP reload it; nohup has it ignore SIGHUP.
 
-        In a terminal, SIGHUP ends it, since the terminal sends that when it is closed.
+        In a terminal, SIGHUP ends it, since the terminal sends that when it is closed. Signals that
+        would end the process, and leave the routing rules behind, have no effect.
         """
+        self._handlers.enter_context(signals.handling(_WITHOUT_EFFECT, lambda *_: None))
         numbers = [signal.SIGTERM, signal.SIGINT]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             numbers.append(signal.SIGHUP)

@@ -401,7 +401,7 @@ impl Agent for Hybrid {
     fn remark(&self) -> Option<&'static str> {
         match self.refusal_notice {
             RefusalNotice::None => None,
-            RefusalNotice::Refusing => Some(
+            RefusalNotice::Refusing | RefusalNotice::RefusingHalfOpen => Some(
                 "the connection table is full: new connections are forwarded unchanged (\"connections\" is the limit)",
             ),
             RefusalNotice::AcceptingAgain => Some("the connection table has space again"),

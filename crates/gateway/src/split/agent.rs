@@ -85,7 +85,9 @@ impl<P: Payload + 'static> Agent for Split<P> {
         if self.multiplex.is_some() {
             self.with_multiplex(cx, Multiplex::on_deadline);
         }
-        self.pairs.suspend_idle(&mut self.counters.round_trips);
+        self.pairs
+            .suspend_idle(&mut self.counters.round_trips, &mut self.budget);
+        self.budget.set_suspended(self.pairs.suspended());
     }
 
     /// Resets both sides of every connection. Bytes that one host got acknowledged and the other
@@ -152,6 +154,9 @@ impl<P: Payload + 'static> Agent for Split<P> {
         match self.refusal_notice {
             RefusalNotice::Refusing => Some(
                 "no memory left for more connections: new ones are forwarded unsplit (\"memory\" is the limit)",
+            ),
+            RefusalNotice::RefusingHalfOpen => Some(
+                "too many connections wait for an answer, or too many of one source are open: new ones are forwarded unsplit",
             ),
             RefusalNotice::AcceptingAgain => {
                 of_the_other.or(Some("memory is available again: new connections are split"))

@@ -12,6 +12,7 @@ use bentpipe_types::{Port, RoundTripHistogram, Span, Time};
 
 use super::counters::record_round_trips;
 use super::leg_totals::Sums;
+use super::memory_budget::MemoryBudget;
 use super::split_connection::SplitConnection;
 use crate::slab::Slab;
 
@@ -24,6 +25,7 @@ pub(super) struct ConnectionTable<P> {
     idle_checks: VecDeque<(Time, u32)>,
     /// Totals of the suspended connections' counters.
     suspended_sums: Sums,
+    suspended: usize,
     facing: Port,
     /// A connection without packets is suspended after this time, or at most twice this time.
     idle_time: Span,
@@ -95,6 +97,7 @@ impl<P: Payload> ConnectionTable<P> {
             entries: Slab::default(),
             idle_checks: VecDeque::new(),
             suspended_sums: Sums::default(),
+            suspended: 0,
             facing,
             idle_time,
             now: Time::ZERO,
@@ -118,10 +121,19 @@ impl<P: Payload> ConnectionTable<P> {
             let idle_check = self.now + self.idle_time;
             if let Some(pair) = entry.restore(idle_check) {
                 self.suspended_sums.subtract(&Sums::of(pair, self.facing));
+                self.suspended -= 1;
                 self.idle_checks.push_back((idle_check, index));
             }
         }
         match entry {
+            Entry::Active { pair, .. } => Some(pair),
+            Entry::Suspended { .. } => None,
+        }
+    }
+
+    /// Returns a connection, unless it is suspended.
+    pub(super) fn get_active(&self, index: u32) -> Option<&SplitConnection<P>> {
+        match self.entries.get(index)? {
             Entry::Active { pair, .. } => Some(pair),
             Entry::Suspended { .. } => None,
         }
@@ -146,8 +158,12 @@ impl<P: Payload> ConnectionTable<P> {
         }
     }
 
-    /// Suspends the connections that are idle.
-    pub(super) fn suspend_idle(&mut self, round_trips: &mut [RoundTripHistogram; 2]) {
+    /// Suspends the connections that are idle, and gives up their reservations.
+    pub(super) fn suspend_idle(
+        &mut self,
+        round_trips: &mut [RoundTripHistogram; 2],
+        budget: &mut MemoryBudget,
+    ) {
         while let Some((at, index)) = self.idle_checks.front().copied()
             && at <= self.now
         {
@@ -162,7 +178,7 @@ impl<P: Payload> ConnectionTable<P> {
                 if !silent {
                     record_round_trips(round_trips, pair, self.facing);
                 }
-                if !silent || !self.suspend(index) {
+                if !silent || !self.suspend(index, budget) {
                     self.idle_checks
                         .push_back((self.now + self.idle_time, index));
                 }
@@ -172,7 +188,7 @@ impl<P: Payload> ConnectionTable<P> {
     }
 
     /// Suspends a connection if possible. Returns true if it did.
-    fn suspend(&mut self, index: u32) -> bool {
+    fn suspend(&mut self, index: u32, budget: &mut MemoryBudget) -> bool {
         let Some(entry) = self.entries.get_mut(index) else {
             return false;
         };
@@ -185,6 +201,7 @@ impl<P: Payload> ConnectionTable<P> {
         for leg in pair.legs.iter_mut().flatten() {
             leg.shrink();
         }
+        pair.release_reservations(budget);
         let mut scratch = mem::take(&mut self.scratch);
         scratch.clear();
         let Ok(scratch) = postcard::to_extend(pair, scratch) else {
@@ -192,6 +209,7 @@ impl<P: Payload> ConnectionTable<P> {
             return false;
         };
         self.suspended_sums.add(&Sums::of(pair, self.facing));
+        self.suspended += 1;
         let legs = pair.legs.each_ref();
         *entry = Entry::Suspended {
             settings: legs.map(|leg| Some(Arc::clone(leg.as_ref()?.connection().settings()))),
@@ -241,9 +259,8 @@ impl<P: Payload> ConnectionTable<P> {
     }
 
     /// Number of suspended connections.
-    #[cfg(test)]
     pub(super) fn suspended(&self) -> usize {
-        self.len() - self.active().count()
+        self.suspended
     }
 
     /// Number of table entries, used or free.

@@ -19,10 +19,16 @@ pub(super) struct Counters {
     pub(super) open_maximum: u64,
     /// Connections forwarded because their class is not split.
     pub(super) passed: u64,
-    /// Connections forwarded for want of memory.
+    /// Connections forwarded for want of memory, or by the limits of half-open connections.
     pub(super) refused: u64,
     /// Connections forwarded because the gateway is about to end.
     pub(super) passed_draining: u64,
+    /// Those of them that the limits of half-open connections and of sources have refused.
+    pub(super) refused_half_open: u64,
+    /// Half-open connections given up for newer ones.
+    pub(super) given_up: u64,
+    /// Payloads dropped for want of memory.
+    pub(super) payloads_dropped: u64,
     /// Connections that the other host has refused.
     pub(super) refused_by_host: u64,
     /// Connections that the other host has not answered.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, Payload};
-use bentpipe_types::{Ctx, FlowKey, PacketRef, Port};
+use bentpipe_types::{ConnectionChange, Ctx, DropReason, FlowKey, PacketRef, Port};
 
+use super::admission::HalfOpenRoom;
 use super::counters::record_round_trips;
 use super::multiplex::{GatewayContext, Multiplex, OpenRequest};
 use super::settings::LegType;
@@ -62,6 +63,7 @@ impl<P: Payload> Split<P> {
             return;
         };
         self.evict_ended(cx);
+        self.budget.set_suspended(self.pairs.suspended());
         let Some(first) = self.budget.initial_window(Self::state_bytes() as u64) else {
             self.counters.refused += 1;
             tracing::warn!(
@@ -75,6 +77,14 @@ impl<P: Payload> Split<P> {
             self.forward(syn, cx);
             return;
         };
+        if !self.admits(&key, cx) {
+            self.counters.refused += 1;
+            self.counters.refused_half_open += 1;
+            self.refusal_notice.note_half_open_refusal();
+            self.remember_forwarded(key);
+            self.forward(syn, cx);
+            return;
+        }
         self.refusal_notice.note_admission(!self.budget.is_low());
         let syn = if towards == self.settings.facing && self.multiplex.is_some() {
             let request = OpenRequest {
@@ -112,6 +122,31 @@ impl<P: Payload> Split<P> {
         }
     }
 
+    /// Returns true if the limits of half-open connections and of the source permit one more. Gives
+    /// up the oldest half-open one if need be.
+    fn admits(&mut self, key: &FlowKey, cx: &mut Ctx<'_>) -> bool {
+        let of_source = self.admission.of_source(key);
+        if !(self.budget).allows_source(of_source, Self::state_bytes() as u64) {
+            return false;
+        }
+        loop {
+            match self.admission.half_open_room(key) {
+                HalfOpenRoom::Free => return true,
+                HalfOpenRoom::SourceFull => return false,
+                HalfOpenRoom::Full => {}
+            }
+            let Some(index) = self.admission.take_oldest(cx.now) else {
+                return false;
+            };
+            let oldest = self.pairs.get_active(index);
+            if let Some(key) = oldest.filter(|one| one.is_half_open).map(|one| one.key) {
+                self.admission.give_up(key);
+                self.counters.given_up += 1;
+                self.remove(index, cx);
+            }
+        }
+    }
+
     /// Splits a connection.
     pub(super) fn open(
         &mut self,
@@ -122,16 +157,23 @@ impl<P: Payload> Split<P> {
         syn: PacketRef,
         cx: &mut Ctx<'_>,
     ) {
+        // The gateway is a hop for the SYN, so that a traceroute by SYNs shows the routers beyond.
+        if !cx.packets.hop(syn) {
+            cx.discard(syn, DropReason::HopLimit);
+            return;
+        }
         let fast_open = cx.packets.syn_options(syn).fast_open.is_some();
         let config = self.config(&key, towards, first);
-        let mut pair = SplitConnection::open(key, syn, [back, towards], &config, first, cx);
+        let secret = self.settings.secret;
+        let ports = [back, towards];
+        let mut pair = SplitConnection::open(key, syn, ports, &config, first, secret, cx);
         // An early answer is not possible with Fast Open, because only the other host can issue a
         // cookie. A connection that may still move to a trunk is not answered early either, as
         // moving is possible only before the host is answered (see `unmultiplexed`).
         let may_join = self.multiplex.is_some() && towards == self.settings.facing;
         if self.settings.set_up == Confirmation::Early && !fast_open && !may_join {
             let config = self.config(&key, back, first);
-            pair.answer(&config, cx);
+            pair.answer(&config, secret, cx);
         }
         pair.hold_fins(self.settings.close, cx);
         self.facing_legs += self.legs_facing(&pair.ports);
@@ -139,8 +181,9 @@ impl<P: Payload> Split<P> {
         self.flows.insert(key, (index, OPENER));
         self.flows.insert(key.reversed(), (index, RESPONDER));
         self.last = None;
-        let state = Self::state_bytes() as u64;
-        self.budget.change((0, state), (0, 0));
+        self.admission.opened(&key, index, cx.now);
+        self.note_change(index, Some(key));
+        self.budget.change_state((0, Self::state_bytes() as u64));
         self.counters.opened();
         tracing::debug!(
             opener = %key.source,
@@ -196,6 +239,11 @@ impl<P: Payload> Split<P> {
             return;
         };
         let next = pair.advance_and_account(&self.settings, &mut self.budget, &mut self.paths, cx);
+        if pair.is_half_open && !pair.is_opening() {
+            pair.is_half_open = false;
+            let key = pair.key;
+            self.admission.completed(&key);
+        }
         self.apply_step(index, next, cx);
     }
 
@@ -230,7 +278,7 @@ impl<P: Payload> Split<P> {
         let Some(pair) = self.pairs.get_mut(index) else {
             return;
         };
-        match pair.answer_syn(&config, cx) {
+        match pair.answer_syn(&config, self.settings.secret, cx) {
             ResponderOutcome::Pending => {}
             ResponderOutcome::AnswerFrame => pair.hold_fins(self.settings.close, cx),
             ResponderOutcome::Refused => {
@@ -291,6 +339,12 @@ impl<P: Payload> Split<P> {
         self.remove(index, cx);
     }
 
+    fn note_change(&mut self, index: u32, key: Option<FlowKey>) {
+        if let Some(changes) = &mut self.changes {
+            changes.push(ConnectionChange { index, key });
+        }
+    }
+
     /// Removes a connection.
     pub(super) fn remove(&mut self, index: u32, cx: &mut Ctx<'_>) {
         if self
@@ -303,13 +357,24 @@ impl<P: Payload> Split<P> {
         let Some(pair) = self.pairs.remove(index) else {
             return;
         };
+        // It was restored, if it was suspended.
+        self.budget.set_suspended(self.pairs.suspended());
         if let Some(syn) = pair.syn {
             cx.packets.release(syn);
         }
         for stream in &pair.streams {
-            self.budget.change((stream.promised, 0), (stream.held, 0));
+            self.budget.change_stream(
+                (stream.promised, 0),
+                (stream.reserved, 0),
+                (stream.held, 0),
+            );
         }
-        self.budget.change((Self::state_bytes() as u64, 0), (0, 0));
+        self.budget.change_state((Self::state_bytes() as u64, 0));
+        if pair.is_half_open {
+            self.admission.completed(&pair.key);
+        }
+        self.admission.removed(&pair.key);
+        self.note_change(index, None);
         self.counters.removed(&pair, self.settings.facing);
         self.flows.remove(&pair.key);
         self.flows.remove(&pair.key.reversed());

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use bentpipe_tcp::{Payload, Socket, State};
 use bentpipe_types::{
-    ConnectionReport, LegReport, Managed, RoundTripHistogram, Time, check_unchanged, of_same_kind,
+    ConnectionChange, ConnectionReport, LegReport, Managed, RoundTripHistogram, Time,
+    check_unchanged, of_same_kind,
 };
 
 use super::leg_settings::LegSettingsCache;
@@ -50,6 +51,7 @@ impl<P: Payload + 'static> Managed for Split<P> {
         self.budget.set_total(new.memory);
         self.settings = Settings {
             suspend_after: old.suspend_after,
+            secret: old.secret,
             ..new.clone()
         };
         self.leg_settings = LegSettingsCache::default();
@@ -63,6 +65,10 @@ impl<P: Payload + 'static> Managed for Split<P> {
     fn more_counters(&self, visit: &mut dyn FnMut(&str, u64)) {
         visit("connections.passed_draining", self.counters.passed_draining);
         visit("packets.answered_around", self.counters.answers_around);
+    }
+
+    fn take_connection_changes(&mut self, changes: &mut Vec<ConnectionChange>) {
+        changes.extend(self.changes.iter_mut().flat_map(|own| own.drain(..)));
     }
 
     fn round_trips(&self) -> [RoundTripHistogram; 2] {

@@ -14,7 +14,9 @@
 //! | `agent` | the interface to the driver |
 //! | `split_connection` | the two legs of one connection, and the data between them |
 //! | `connection_table` | all split connections, active or suspended |
+//! | `admission` | limits of half-open connections, and of each source's |
 //! | `memory_budget` | how much memory each connection may use |
+//! | `host_secret` | sequence numbers and timestamps that hosts cannot predict |
 //! | `leg_settings` | TCP settings of the legs, shared where they are equal |
 //! | `path_memory` | congestion state that new connections take over from earlier ones |
 //! | `unmultiplexed` | connections outside the trunks, as multiplexing sees them |
@@ -31,10 +33,12 @@
 //! acknowledged only when the other host has acknowledged it, and with it every byte before it. So
 //! a sender whose FIN is acknowledged knows as much as it would without the gateway.
 
+mod admission;
 mod agent;
 mod connection_table;
 mod counters;
 mod ended_connections;
+mod host_secret;
 mod leg_settings;
 mod leg_totals;
 mod lifecycle;
@@ -51,11 +55,12 @@ mod tests;
 mod unmultiplexed;
 
 use bentpipe_tcp::{Payload, Ranges};
-use bentpipe_types::{FlowKey, Processor, Routes, Seq};
+use bentpipe_types::{ConnectionChange, FlowKey, Processor, Routes, Seq};
 use rustc_hash::FxHashMap;
 
 use crate::deadlines::Deadlines;
 use crate::refusal_notice::RefusalNotice;
+use admission::Admission;
 use connection_table::ConnectionTable;
 use counters::Counters;
 use ended_connections::EndedConnections;
@@ -66,6 +71,7 @@ use path_memory::PathMemory;
 use split_connection::SplitConnection;
 
 pub use bentpipe_types::Processing;
+pub use host_secret::HostSecret;
 pub use report::GAUGES;
 pub use settings::{Confirmation, Multiplexing, RealAddresses, SUSPEND_AFTER, Settings};
 
@@ -83,6 +89,7 @@ pub struct Split<P = Ranges> {
     forwarded_syns: FxHashMap<FlowKey, Seq>,
     deadlines: Deadlines,
     ended: EndedConnections,
+    admission: Admission,
     budget: MemoryBudget,
     refusal_notice: RefusalNotice,
     processor: Option<Processor>,
@@ -94,6 +101,8 @@ pub struct Split<P = Ranges> {
     counters: Counters,
     /// Whether new connections are forwarded, because the gateway is about to end.
     is_draining: bool,
+    /// Connections split or removed since the driver asked; `None` without real hosts.
+    changes: Option<Vec<ConnectionChange>>,
 }
 
 impl<P: Payload> Split<P> {
@@ -106,12 +115,14 @@ impl<P: Payload> Split<P> {
             tcp.linux_quirks.acceptance.accepts_beyond_window = false;
         }
         Self {
-            budget: MemoryBudget::new(settings.memory),
+            admission: Admission::new(settings.memory, SPLIT_STATE as u64),
+            budget: MemoryBudget::new(settings.memory, settings.secret.is_some()),
             refusal_notice: RefusalNotice::default(),
             processor: settings.processing.map(Processor::new),
             multiplex: (settings.multiplex).map(|with| Box::new(Multiplex::new(with, &settings))),
             ended: EndedConnections::new([&settings.facing_tcp, &settings.host_tcp]),
             pairs: ConnectionTable::new(settings.facing, settings.suspend_after),
+            changes: settings.secret.map(|_| Vec::new()),
             settings,
             routes: Routes::default(),
             flows: FxHashMap::default(),

@@ -33,6 +33,12 @@ impl<P: Payload> Split<P> {
             }
             Some((index, side)) => self.dispatch_to_leg(index, side, packet, cx),
             None if opens => self.handle_new_syn(key, from, packet, cx),
+            None if self.admission.answers_given_up(&key)
+                && cx.packets.get(packet).flags.has(Flags::SYN) =>
+            {
+                self.counters.early_packets += 1;
+                cx.packets.release(packet);
+            }
             None => self.forward(packet, cx),
         }
     }
@@ -242,8 +248,17 @@ impl<P: Payload> Split<P> {
         }
         self.counters.packets_split += 1;
         pair.update_window_limits(&self.budget, cx);
+        if self.budget.is_overcommitted()
+            && !pair.has_memory_for(side, cx.packets.get(packet), &self.budget)
+        {
+            // Its acknowledgment is processed. The host retransmits the data.
+            self.counters.payloads_dropped += 1;
+            cx.packets.cut(packet, 0, 0);
+            let record = cx.packets.get_mut(packet);
+            record.flags = record.flags.without(Flags::FIN);
+        }
         pair.on_packet(side, packet, cx);
-        if pair.syn.is_some() {
+        if pair.is_half_open {
             self.advance(index, cx);
             return;
         }

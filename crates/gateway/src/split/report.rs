@@ -95,6 +95,17 @@ impl<P: Payload> Split<P> {
         ] {
             visit(name, value);
         }
+        // Not in a simulation's results, whose form is fixed.
+        if self.settings.secret.is_some() {
+            for (name, value) in [
+                ("connections.half_open", self.admission.half_open().into()),
+                ("connections.refused_half_open", self.counters.refused_half_open),
+                ("connections.half_open_given_up", self.counters.given_up),
+                ("packets.over_memory", self.counters.payloads_dropped),
+            ] {
+                visit(name, value);
+            }
+        }
         sums.facing.report("facing", visit);
         sums.hosts.report("hosts", visit);
         if let Some(multiplex) = &self.multiplex {

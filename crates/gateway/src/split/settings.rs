@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, IpVersion, Port, Processing, Span};
 
+use super::host_secret::HostSecret;
 use crate::ConnectionClass;
 
 /// Default time without packets after which a connection is suspended. After ten seconds nearly all
@@ -44,6 +45,9 @@ pub struct Settings {
     /// Trunks to another gateway, for the connections over the facing link; `None` to split each of
     /// them by itself.
     pub multiplex: Option<Multiplexing>,
+    /// Secret for the timestamps and sequence numbers of legs between real hosts; `None` in a
+    /// simulation, where timestamps are the time.
+    pub secret: Option<HostSecret>,
 }
 
 /// Trunks to another gateway, which has the same settings for this one.

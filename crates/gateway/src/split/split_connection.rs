@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bentpipe_tcp::{
-    ActiveFastOpen, Config, Connection, Opening, PassiveFastOpen, Payload, Socket, Source, State,
-    relay, relay_more, reset_reply,
+    ActiveFastOpen, Config, Connection, Opening, PassiveFastOpen, Payload, RealHeader, Socket,
+    Source, State, relay, relay_more, reset_reply,
 };
-use bentpipe_types::{Ctx, Flags, FlowKey, Packet, PacketRef, Port, Seq, Span, Time};
+use bentpipe_types::{Ctx, Flags, FlowKey, IpFields, Packet, PacketRef, Port, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::memory_budget::MemoryBudget;
 use super::path_memory::{MIN_BYTES_CARRIED, PathMemory};
+use super::host_secret::{HostSecret, timestamp_offset};
 use super::{Confirmation, Settings};
 use crate::icmp::IcmpReport;
 
@@ -21,6 +22,13 @@ pub(super) const RESPONDER: usize = 1;
 
 /// Limit of rounds in one call, each of which may make further progress possible.
 const MAX_ROUNDS: usize = 8;
+
+/// Minimum of a stream's buffer limit: two initial windows.
+const MIN_BUFFER: u64 = 128 << 10;
+/// Shortest time over which the bytes delivered are measured.
+const MIN_MEASUREMENT: Span = Span::from_millis(10);
+/// Round trip of a host before it was measured.
+const UNKNOWN_RTT: Span = Span::from_millis(100);
 
 /// Longest time for which the ACK of a FIN is withheld. A Linux host whose application is gone
 /// retransmits a FIN 8 times (tcp_orphan_retries), which takes at least 102 s. It then drops the
@@ -36,8 +44,16 @@ pub(super) struct Stream {
     fin_received_at: Option<Time>,
     /// Bytes promised, as last counted.
     pub(super) promised: u64,
+    /// Bytes reserved, as last counted.
+    pub(super) reserved: u64,
     /// Bytes held, as last counted.
     pub(super) held: u64,
+    /// Bytes that the receiver acknowledged in a round trip of the sender, as last measured.
+    delivered_per_rtt: u64,
+    /// Time and number of bytes acknowledged at the start of the present measurement.
+    measured_from: (Time, u64),
+    /// IP header fields of the sender's latest packet, for the packets that carry the stream on.
+    fields: IpFields,
 }
 
 /// A split connection.
@@ -69,6 +85,8 @@ pub(super) struct SplitConnection<P> {
     pub(super) opened_at: Time,
     /// Time of the last packet.
     pub(super) last_activity_at: Time,
+    /// Whether it is counted as half-open.
+    pub(super) is_half_open: bool,
     /// Whether only TIME-WAIT is left.
     pub(super) has_ended: bool,
     /// Whether one side was reset because the other had failed.
@@ -147,6 +165,7 @@ impl<P: Payload> SplitConnection<P> {
         ports: [Port; 2],
         config: &Arc<Config>,
         first: u64,
+        secret: Option<HostSecret>,
         cx: &mut Ctx<'_>,
     ) -> Self {
         let record = *cx.packets.get(syn);
@@ -160,7 +179,13 @@ impl<P: Payload> SplitConnection<P> {
             // to that host.
             initial_sequence: record.sequence,
         };
-        let ip = cx.packets.ip(syn);
+        let timestamp = record.timestamps().map(|(value, _)| value);
+        let fields = cx.packets.ip_fields(syn).unwrap_or_default();
+        let header = RealHeader {
+            ip: cx.packets.ip(syn),
+            fields,
+            timestamp_offset: timestamp_offset(timestamp, secret, &key, config, cx.now),
+        };
         let fast = fast_open(syn, cx);
         let text: Option<Vec<u8>> = (fast.room > 0)
             .then(|| cx.packets.payload(syn).map(<[u8]>::to_vec))
@@ -169,7 +194,7 @@ impl<P: Payload> SplitConnection<P> {
             Some(bytes) => Source::Bytes(bytes),
             None => Source::Filler(fast.room.into()),
         };
-        let (leg, syn_text) = Socket::connect_fast(&opening, ip, fast, source, cx);
+        let (leg, syn_text) = Socket::connect_as(&opening, header, fast, source, cx);
         Self {
             key,
             legs: [None, Some(leg)],
@@ -181,16 +206,28 @@ impl<P: Payload> SplitConnection<P> {
             initial_window: first,
             syn_data_to_skip: syn_text,
             syn_had_data: syn_text > 0,
-            streams: [Stream::default(); 2],
+            streams: [
+                Stream {
+                    fields,
+                    ..Stream::default()
+                },
+                Stream::default(),
+            ],
             opened_at: cx.now,
             last_activity_at: cx.now,
+            is_half_open: true,
             has_ended: false,
             aborted: false,
         }
     }
 
     /// Answers the SYN, with the responder's sequence number if that is known.
-    pub(super) fn answer(&mut self, config: &Arc<Config>, cx: &mut Ctx<'_>) {
+    pub(super) fn answer(
+        &mut self,
+        config: &Arc<Config>,
+        secret: Option<HostSecret>,
+        cx: &mut Ctx<'_>,
+    ) {
         let (Some(syn), Some(responder)) = (self.syn.take(), &mut self.legs[RESPONDER]) else {
             return;
         };
@@ -198,7 +235,17 @@ impl<P: Payload> SplitConnection<P> {
         let initial_sequence = responder
             .connection()
             .peer_initial_sequence()
-            .unwrap_or_else(|| Seq::new(cx.random.bits() as u32));
+            .unwrap_or_else(|| match secret {
+                Some(secret) => secret.sequence(&self.key.reversed(), cx.now),
+                None => Seq::new(cx.random.bits() as u32),
+            });
+        let timestamp = responder.connection().peer_timestamp();
+        let back = self.key.reversed();
+        let header = RealHeader {
+            ip: None,
+            fields: self.streams[RESPONDER].fields,
+            timestamp_offset: timestamp_offset(timestamp, secret, &back, config, cx.now),
+        };
         let opening = Opening {
             config,
             local: record.destination,
@@ -211,7 +258,7 @@ impl<P: Payload> SplitConnection<P> {
             Some(cookie) => PassiveFastOpen::Offer(cookie),
             None => PassiveFastOpen::Ignore,
         };
-        self.legs[OPENER] = Some(Socket::accept(&opening, syn, fast, cx));
+        self.legs[OPENER] = Some(Socket::accept_as(&opening, header, syn, fast, cx));
         self.skip_syn_data(cx);
     }
 
@@ -238,6 +285,9 @@ impl<P: Payload> SplitConnection<P> {
     /// Processes a packet for one of the legs, and consumes it.
     #[inline]
     pub(super) fn on_packet(&mut self, side: usize, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if P::KEEPS_BYTES {
+            self.carry_ip_fields(side, packet, cx);
+        }
         let Some(leg) = &mut self.legs[side] else {
             cx.packets.release(packet);
             return;
@@ -253,6 +303,36 @@ impl<P: Payload> SplitConnection<P> {
         }
     }
 
+    /// Has the other leg's packets carry the traffic class and flow label of this packet, unless it
+    /// is outside the window, and so possibly forged. The hop limit is that of the SYN or its answer,
+    /// less one hop.
+    fn carry_ip_fields(&mut self, side: usize, packet: PacketRef, cx: &Ctx<'_>) {
+        let (Some(leg), Some(fields)) = (&self.legs[side], cx.packets.ip_fields(packet)) else {
+            return;
+        };
+        let tcp = leg.connection();
+        let record = cx.packets.get(packet);
+        let carried = if leg.state() == State::SynSent {
+            record.flags.has(Flags::SYN).then_some(IpFields {
+                hop_limit: fields.hop_limit.saturating_sub(1).max(1),
+                ..fields
+            })
+        } else {
+            let offset = tcp.offset_of(record.sequence);
+            let window = tcp.received_offset().saturating_sub(1)..=tcp.offered_offset();
+            window.contains(&offset).then_some(IpFields {
+                hop_limit: self.streams[side].fields.hop_limit,
+                ..fields
+            })
+        };
+        if let Some(carried) = carried.filter(|carried| *carried != self.streams[side].fields) {
+            self.streams[side].fields = carried;
+            if let Some(other) = &mut self.legs[1 - side] {
+                other.set_traffic_class(carried);
+            }
+        }
+    }
+
     /// Processes an ICMP error about a segment of one of the legs.
     pub(super) fn on_icmp(&mut self, side: usize, report: &IcmpReport, cx: &mut Ctx<'_>) {
         if let Some(leg) = &mut self.legs[side] {
@@ -264,6 +344,7 @@ impl<P: Payload> SplitConnection<P> {
     pub(super) fn answer_syn(
         &mut self,
         config: &Arc<Config>,
+        secret: Option<HostSecret>,
         cx: &mut Ctx<'_>,
     ) -> ResponderOutcome {
         let (Some(syn), Some(responder)) = (self.syn, &mut self.legs[RESPONDER]) else {
@@ -281,7 +362,7 @@ impl<P: Payload> SplitConnection<P> {
             return ResponderOutcome::Unreachable;
         }
         if responder.state().is_synchronized() {
-            self.answer(config, cx);
+            self.answer(config, secret, cx);
             return ResponderOutcome::AnswerFrame;
         }
         ResponderOutcome::Pending
@@ -412,6 +493,74 @@ impl<P: Payload> SplitConnection<P> {
         (promised, in_order + tcp.out_of_order())
     }
 
+    /// Whether any byte has arrived at leg `from`.
+    #[inline]
+    fn has_received(&self, from: usize) -> bool {
+        (self.legs[from].as_ref()).is_some_and(|source| {
+            let tcp = source.connection();
+            tcp.received_offset() > 0 || tcp.out_of_order() > 0
+        })
+    }
+
+    /// Returns true if the budget has room for the payload of a packet that arrives at leg `side`.
+    pub(super) fn has_memory_for(
+        &self,
+        side: usize,
+        record: &Packet,
+        budget: &MemoryBudget,
+    ) -> bool {
+        let Some(leg) = &self.legs[side] else {
+            return true;
+        };
+        let tcp = leg.connection();
+        let in_order = tcp.offset_of(record.sequence) <= tcp.received_offset();
+        budget.accepts(
+            self.streams[side].held,
+            record.payload_length.into(),
+            in_order,
+        )
+    }
+
+    /// Gives up the reservations of a connection that is idle: it holds nothing.
+    pub(super) fn release_reservations(&mut self, budget: &mut MemoryBudget) {
+        for stream in &mut self.streams {
+            budget.change_stream((0, 0), (stream.reserved, 0), (0, 0));
+            stream.reserved = 0;
+        }
+    }
+
+    /// Returns true if one of the hosts has yet to confirm that it opens the connection.
+    pub(super) fn is_opening(&self) -> bool {
+        self.syn.is_some()
+            || (self.legs.iter().flatten())
+                .any(|leg| matches!(leg.state(), State::SynSent | State::SynReceived))
+    }
+
+    /// Returns the bytes that the stream arriving at leg `from` needs, so that neither leg waits for
+    /// the other:
+    ///
+    /// * twice the congestion window of the leg that sends them on, as in Linux's tcp_sndbuf_expand;
+    /// * four times what was delivered in a round trip of the sender, whose rate may double in the
+    ///   next one (receive buffer autotuning, as in Linux's tcp_rcv_space_adjust);
+    /// * and a minimum, for short bursts.
+    fn needed(&mut self, from: usize, now: Time) -> u64 {
+        let (Some(source), Some(sink)) = (&self.legs[from], &self.legs[1 - from]) else {
+            return MIN_BUFFER;
+        };
+        let delivered = sink.connection().acknowledged_offset();
+        let round_trip = source.connection().smoothed_rtt();
+        let round_trip = round_trip.unwrap_or(UNKNOWN_RTT).max(MIN_MEASUREMENT);
+        let stream = &mut self.streams[from];
+        let (start, before) = stream.measured_from;
+        let elapsed = now.since(start);
+        if elapsed >= round_trip {
+            let rate = (delivered - before) as f64 / elapsed.as_secs_f64();
+            stream.delivered_per_rtt = (rate * round_trip.as_secs_f64()) as u64;
+            stream.measured_from = (now, delivered);
+        }
+        MIN_BUFFER + 2 * sink.connection().congestion_window() + 4 * stream.delivered_per_rtt
+    }
+
     /// Limits the window of leg `from` so that at most `allowed` bytes are promised.
     #[inline]
     fn limit_window(&mut self, from: usize, allowed: u64, cx: &mut Ctx<'_>) {
@@ -433,7 +582,10 @@ impl<P: Payload> SplitConnection<P> {
     pub(super) fn update_window_limits(&mut self, budget: &MemoryBudget, cx: &mut Ctx<'_>) {
         // Each stream may take at most half of what is left, so both together never take more.
         for from in [OPENER, RESPONDER] {
-            let allowed = budget.allowed(self.streams[from].promised);
+            let mut allowed = budget.allowed(self.streams[from].promised);
+            if budget.limits_streams {
+                allowed = allowed.min(self.needed(from, cx.now));
+            }
             self.limit_window(from, allowed, cx);
         }
     }
@@ -457,9 +609,18 @@ impl<P: Payload> SplitConnection<P> {
         }
         for from in [OPENER, RESPONDER] {
             let (promised, held) = self.promised_and_held(from);
+            let reserved = if self.has_received(from) {
+                promised
+            } else {
+                held
+            };
             let stream = &mut self.streams[from];
-            budget.change((stream.promised, promised), (stream.held, held));
-            (stream.promised, stream.held) = (promised, held);
+            budget.change_stream(
+                (stream.promised, promised),
+                (stream.reserved, reserved),
+                (stream.held, held),
+            );
+            (stream.promised, stream.reserved, stream.held) = (promised, reserved, held);
         }
         self.next_step(settings)
     }

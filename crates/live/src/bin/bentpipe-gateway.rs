@@ -14,6 +14,16 @@ mod process {
     /// Longest wait for a signal in milliseconds: the delay of messages.
     const WAIT_MS: u8 = 50;
 
+    /// Signals that would end the process by default, and leave the routing rules behind.
+    const WITHOUT_EFFECT: [Signal; 6] = [
+        Signal::SIGUSR1,
+        Signal::SIGUSR2,
+        Signal::SIGALRM,
+        Signal::SIGVTALRM,
+        Signal::SIGIO,
+        Signal::SIGPWR,
+    ];
+
     /// The streams and signals of this process.
     #[derive(Debug, Default)]
     struct Process {
@@ -38,6 +48,9 @@ mod process {
 
         fn handle_signals(&mut self) -> io::Result<()> {
             let mut signals = SigSet::from(Signal::SIGINT) | SigSet::from(Signal::SIGTERM);
+            for signal in WITHOUT_EFFECT {
+                signals.add(signal);
+            }
             if !is_ignored(Signal::SIGHUP) {
                 signals.add(Signal::SIGHUP);
             }
@@ -58,16 +71,17 @@ mod process {
             };
             let mut waiting = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
             poll(&mut waiting, PollTimeout::from(WAIT_MS))?;
-            Ok(match signals.read_signal()? {
-                None => Wake::Nothing,
+            while let Some(received) = signals.read_signal()? {
+                let is = |signal: Signal| signal as u32 == received.ssi_signo;
                 // A terminal sends SIGHUP when it is closed.
-                Some(signal)
-                    if signal.ssi_signo == Signal::SIGHUP as u32 && !io::stdin().is_terminal() =>
-                {
-                    Wake::Reload
+                if is(Signal::SIGHUP) && !io::stdin().is_terminal() {
+                    return Ok(Wake::Reload);
                 }
-                Some(_) => Wake::End,
-            })
+                if !WITHOUT_EFFECT.into_iter().any(is) {
+                    return Ok(Wake::End);
+                }
+            }
+            Ok(Wake::Nothing)
         }
     }
 

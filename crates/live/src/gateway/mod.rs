@@ -9,6 +9,7 @@ mod control;
 mod control_socket;
 mod device;
 mod diversion;
+mod host_secret;
 mod interruption_detector;
 mod log_format;
 mod machine_checks;
@@ -107,7 +108,8 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     let interfaces = names.each_ref().map(of);
     let wanted = interfaces.each_ref().map(Vec::as_slice);
     let sides = diversion::interfaces(&wanted)?.map_err(GatewayError::Request)?;
-    let station = station(request, &names, smallest_mtus(&sides))?;
+    let mut station = station(request, &names, smallest_mtus(&sides))?;
+    station.set_secret(host_secret::host_secret());
     let (network_is_hop, what) = match &request.part {
         Part::Gateway { name, .. } => (true, format!("gateway {name}")),
         Part::Link(name) => (false, format!("link {name}")),

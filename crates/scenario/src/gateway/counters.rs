@@ -64,6 +64,13 @@ counters! {
         /// Connections that passed unsplit for lack of memory; for a hybrid gateway, above
         /// `connections`.
         refused: u64,
+        /// Those refused since too many connections were half-open, or too many of one source
+        /// open (`bentpipe-gateway`).
+        refused_half_open: u64,
+        /// Half-open connections given up for newer ones (`bentpipe-gateway`).
+        half_open_given_up: u64,
+        /// Connections that are half-open at the end (`bentpipe-gateway`).
+        half_open: u64,
         /// Connections that are open at the end.
         open: u64,
         /// Maximum number of open connections.

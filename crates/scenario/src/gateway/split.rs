@@ -64,6 +64,8 @@ pub struct SplitGateway {
     pub multiplex: Option<Multiplex>,
     /// Crashes in order.
     pub crashes: Vec<Crash>,
+    /// Secret of a machine between real networks.
+    pub secret: Option<split::HostSecret>,
 }
 
 /// Persistent connections between two gateways.
@@ -148,6 +150,7 @@ impl GatewaySettings for SplitGateway {
             idle_timeout: idle_timeout.0,
             multiplex: multiplex(name, file, node, &around.links[facing])?,
             crashes: crashes(name, file)?,
+            secret: None,
         })
     }
 
@@ -248,6 +251,7 @@ impl SplitGateway {
             warm_path: self.warm_path,
             idle_timeout: self.idle_timeout,
             suspend_after: split::SUSPEND_AFTER,
+            secret: self.secret,
             multiplex: self.multiplex.map(|with| split::Multiplexing {
                 peer: place.nodes[with.peer].address(),
                 connections: with.connections as usize,

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bentpipe_gateway::split::HostSecret;
 use bentpipe_tcp::Config;
 use bentpipe_types::Span;
 
@@ -104,6 +105,15 @@ impl Station {
             simulated,
             notes,
         })
+    }
+
+    /// Sets the secret of this machine, for the timestamps and sequence numbers of its gateway.
+    pub fn set_secret(&mut self, secret: HostSecret) {
+        for node in &mut self.scenario.nodes {
+            if let NodeKind::Gateway(Gateway::Split(split)) = &mut node.kind {
+                Arc::make_mut(split).secret = Some(secret);
+            }
+        }
     }
 
     /// Returns the ends of the persistent connections to another gateway, if there are any: the

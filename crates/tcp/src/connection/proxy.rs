@@ -121,6 +121,12 @@ impl Connection {
         self.sender.send.wire(0)
     }
 
+    /// Latest timestamp of the peer, if both ends send timestamps.
+    #[must_use]
+    pub fn peer_timestamp(&self) -> Option<u32> {
+        (self.sender.negotiated.timestamps).then_some(self.receive.timestamp_recent)
+    }
+
     /// Sequence number of the peer's SYN, once received.
     #[must_use]
     pub fn peer_initial_sequence(&self) -> Option<Seq> {

@@ -6,7 +6,7 @@ mod payload;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bentpipe_types::{Ctx, IcmpError, PacketRef, Seq, StreamCheck, Time};
+use bentpipe_types::{Ctx, IcmpError, IpFields, PacketRef, Seq, StreamCheck, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::write_calls::Feed;
@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub use buffer::{ReceiveBuffer, SendBuffer};
-pub use payload::{Payload, Ranges, Rings, Source};
+pub use payload::{Payload, Ranges, RealHeader, Rings, Source};
 
 /// A [`Connection`] together with its payload.
 ///
@@ -44,10 +44,23 @@ impl<P: Payload> Socket<P> {
         data: Source<'_>,
         cx: &mut Ctx<'_>,
     ) -> (Self, u64) {
+        let header = RealHeader {
+            ip,
+            ..RealHeader::default()
+        };
+        Self::connect_as(opening, header, fast, data, cx)
+    }
+
+    /// Like [`connect_fast`](Self::connect_fast), with this header in real networks.
+    pub fn connect_as(
+        opening: &Opening<'_>,
+        header: RealHeader,
+        fast: ActiveFastOpen,
+        data: Source<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> (Self, u64) {
         let mut payload = P::new(opening.config.maximum_stored());
-        if let Some(ip) = ip {
-            payload.set_ip(ip);
-        }
+        payload.set_header(header);
         let bytes = data.length();
         // At most what fits on a SYN is written; the rest is removed afterwards.
         let on_syn = match data {
@@ -70,9 +83,10 @@ impl<P: Payload> Socket<P> {
     /// Creates a connection without sending its SYN. See [`Connection::prepare`].
     pub fn prepare(opening: &Opening<'_>, ip: Option<(IpAddr, IpAddr)>) -> Self {
         let mut payload = P::new(opening.config.maximum_stored());
-        if let Some(ip) = ip {
-            payload.set_ip(ip);
-        }
+        payload.set_header(RealHeader {
+            ip,
+            ..RealHeader::default()
+        });
         Self {
             connection: Connection::prepare(opening),
             payload,
@@ -93,6 +107,17 @@ impl<P: Payload> Socket<P> {
         fast_open: PassiveFastOpen,
         cx: &mut Ctx<'_>,
     ) -> Self {
+        Self::accept_as(opening, RealHeader::default(), syn, fast_open, cx)
+    }
+
+    /// Like [`accept`](Self::accept), with this header in real networks, except for the addresses.
+    pub fn accept_as(
+        opening: &Opening<'_>,
+        header: RealHeader,
+        syn: PacketRef,
+        fast_open: PassiveFastOpen,
+        cx: &mut Ctx<'_>,
+    ) -> Self {
         let mut payload = P::new(opening.config.maximum_stored());
         if !P::KEEPS_BYTES {
             let connection = Connection::accept_fast(opening, syn, fast_open, cx);
@@ -101,9 +126,11 @@ impl<P: Payload> Socket<P> {
                 payload,
             };
         }
-        if let Some((source, destination)) = cx.packets.ip(syn) {
-            payload.set_ip((destination, source));
-        }
+        let ip = cx.packets.ip(syn);
+        payload.set_header(RealHeader {
+            ip: ip.map(|(source, destination)| (destination, source)),
+            ..header
+        });
         let before = cx.outbox.len();
         cx.packets.retain(syn);
         let connection = Connection::accept_fast(opening, syn, fast_open, cx);
@@ -201,6 +228,7 @@ impl<P: Payload> Socket<P> {
             };
             cx.packets.get_mut(packet).payload_offset = offset;
         }
+        self.payload.restore_echo(packet, cx.packets);
         let before = cx.outbox.len();
         // The payload must remain available after the connection has processed the packet.
         cx.packets.retain(packet);
@@ -277,6 +305,12 @@ impl<P: Payload> Socket<P> {
     #[must_use]
     pub fn has_event(&self, events: Events) -> bool {
         self.connection.has_event(events)
+    }
+
+    /// Sets the IP header fields of the packets to be sent in real networks, except the hop limit.
+    #[inline]
+    pub fn set_traffic_class(&mut self, fields: IpFields) {
+        self.payload.set_traffic_class(fields);
     }
 
     /// Frees memory that the streams do not need at present.

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::net::IpAddr;
 
-use bentpipe_types::{Ctx, PacketRef, PacketStore, filler};
+use bentpipe_types::{Ctx, Flags, IpFields, PacketRef, PacketStore, filler};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,18 @@ impl Source<'_> {
     }
 }
 
+/// What a socket's packets carry in real networks, besides the connection's own fields.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct RealHeader {
+    /// Real addresses: ours, and the peer's.
+    pub ip: Option<(IpAddr, IpAddr)>,
+    /// IP header fields.
+    pub fields: IpFields,
+    /// Added to the timestamps that we send (RFC 7323 section 5.4), and subtracted from the echoes
+    /// that we receive.
+    pub timestamp_offset: u32,
+}
+
 /// Storage of a [`Socket`](super::Socket)'s streams.
 ///
 /// Offsets are stream offsets: byte 0 is the first that the application writes.
@@ -40,8 +52,14 @@ pub trait Payload: Debug + Send + Serialize + DeserializeOwned + 'static {
     /// Creates the storage for a connection with this receive buffer, in bytes.
     fn new(receive_buffer: u64) -> Self;
 
-    /// Sets the real addresses of packets: ours, and the peer's.
-    fn set_ip(&mut self, ip: (IpAddr, IpAddr));
+    /// Sets what packets carry in real networks, besides the connection's own fields.
+    fn set_header(&mut self, header: RealHeader);
+
+    /// Sets the IP header fields of the packets to be sent, except the hop limit.
+    fn set_traffic_class(&mut self, fields: IpFields);
+
+    /// Removes the offset of our timestamps from the echo in an arriving packet.
+    fn restore_echo(&self, packet: PacketRef, packets: &mut PacketStore);
 
     /// Discards received data at once.
     fn set_sink(&mut self);
@@ -90,7 +108,11 @@ impl Payload for Ranges {
         Self
     }
 
-    fn set_ip(&mut self, _ip: (IpAddr, IpAddr)) {}
+    fn set_header(&mut self, _header: RealHeader) {}
+
+    fn set_traffic_class(&mut self, _fields: IpFields) {}
+
+    fn restore_echo(&self, _packet: PacketRef, _packets: &mut PacketStore) {}
 
     #[inline]
     fn set_sink(&mut self) {}
@@ -131,7 +153,7 @@ impl Payload for Ranges {
 /// connection's buffers limit both.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Rings {
-    ip: Option<(IpAddr, IpAddr)>,
+    header: RealHeader,
     sink: bool,
     send: SendBuffer,
     receive: ReceiveBuffer,
@@ -142,15 +164,35 @@ impl Payload for Rings {
 
     fn new(receive_buffer: u64) -> Self {
         Self {
-            ip: None,
+            header: RealHeader::default(),
             sink: false,
             send: SendBuffer::default(),
             receive: ReceiveBuffer::new(receive_buffer),
         }
     }
 
-    fn set_ip(&mut self, ip: (IpAddr, IpAddr)) {
-        self.ip = Some(ip);
+    fn set_header(&mut self, header: RealHeader) {
+        self.header = header;
+    }
+
+    fn set_traffic_class(&mut self, fields: IpFields) {
+        let hop_limit = self.header.fields.hop_limit;
+        self.header.fields = IpFields {
+            hop_limit,
+            ..fields
+        };
+    }
+
+    #[inline]
+    fn restore_echo(&self, packet: PacketRef, packets: &mut PacketStore) {
+        let offset = self.header.timestamp_offset;
+        if offset == 0 || !packets.get(packet).flags.has(Flags::ACK) {
+            return;
+        }
+        let record = packets.get_mut(packet);
+        if let Some((value, echo)) = record.timestamps() {
+            record.renew_timestamps(value, echo.wrapping_sub(offset));
+        }
     }
 
     fn set_sink(&mut self) {
@@ -215,8 +257,18 @@ impl Payload for Rings {
     }
 
     fn attach(&self, packet: PacketRef, cx: &mut Ctx<'_>) {
-        if let Some(ip) = self.ip {
+        let header = &self.header;
+        if let Some(ip) = header.ip {
             cx.packets.set_ip(packet, ip);
+        }
+        if header.fields != IpFields::default() {
+            cx.packets.set_ip_fields(packet, header.fields);
+        }
+        if header.timestamp_offset != 0 {
+            let record = cx.packets.get_mut(packet);
+            if let Some((value, echo)) = record.timestamps() {
+                record.renew_timestamps(value.wrapping_add(header.timestamp_offset), echo);
+            }
         }
         let record = cx.packets.get(packet);
         if record.payload_length > 0 {

@@ -151,6 +151,7 @@ fn settings(
             connections,
             real: None,
         }),
+        secret: None,
     }
 }
 
@@ -500,7 +501,7 @@ impl<'a> Chain<'a> {
         for (index, Gateway { split, memory, .. }) in self.gateways.iter().enumerate() {
             let held = split.holdings().bytes as f64;
             let promised = split.gauge(1);
-            if held > promised || promised > *memory as f64 {
+            if held > promised || held > *memory as f64 {
                 let what = format!("gateway {index} holds {held}, promised {promised} of {memory}");
                 return Err(self.about(A, &what));
             }

@@ -10,13 +10,15 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::pool::BufferRef;
-use crate::{Address, IpVersion, Packet, PacketRef, PacketStore, PoolFull};
+use crate::{Address, IpFields, IpVersion, Packet, PacketRef, PacketStore, PoolFull};
 
 /// Extension of a packet: few simulated packets have one, all real packets do.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct RealPacket {
     pub(crate) ip: Option<(IpAddr, IpAddr)>,
     pub(crate) bytes: Option<PacketBytes>,
+    /// IP header fields of a packet created in the network, unless they are the default.
+    fields: Option<IpFields>,
     /// Number of routers that the packet has passed.
     pub(crate) hops: u8,
 }
@@ -147,6 +149,22 @@ impl PacketStore {
     /// Sets a packet's real addresses, source first, for example for a gateway's own packets.
     pub fn set_ip(&mut self, reference: PacketRef, ip: (IpAddr, IpAddr)) {
         self.real_packet_mut(reference).ip = Some(ip);
+    }
+
+    /// Returns the IP header fields of a packet: those that it arrived with, with the hop limit that
+    /// is left, or those set by [`set_ip_fields`](Self::set_ip_fields).
+    #[must_use]
+    pub fn ip_fields(&self, reference: PacketRef) -> Option<IpFields> {
+        let real_packet = self.real_packet(reference)?;
+        match self.bytes(reference) {
+            Some(bytes) => IpFields::read(bytes, real_packet.hops),
+            None => real_packet.fields,
+        }
+    }
+
+    /// Sets the IP header fields of a packet created in the network.
+    pub fn set_ip_fields(&mut self, reference: PacketRef, fields: IpFields) {
+        self.real_packet_mut(reference).fields = Some(fields);
     }
 
     /// Returns the number of routers that a real packet has passed.

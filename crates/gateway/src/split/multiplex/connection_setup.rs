@@ -104,7 +104,7 @@ impl<P: Payload> Multiplex<P> {
         if let Some(trunk) = &mut self.trunks[slot] {
             trunk.streams.insert(stream, index);
         }
-        context.budget.change((0, context.state_bytes), (0, 0));
+        context.budget.change_state((0, context.state_bytes));
         context.counters.opened();
         self.advance(index, context, cx);
     }

@@ -646,7 +646,7 @@ impl<P: Payload> Multiplex<P> {
             let (promised, held) = (carried.promised[stream], carried.held[stream]);
             context.budget.change((promised, 0), (held, 0));
         }
-        context.budget.change((context.state_bytes, 0), (0, 0));
+        context.budget.change_state((context.state_bytes, 0));
         let check = StreamCheck {
             ranges: carried.checked,
             mismatches: carried.mismatches,

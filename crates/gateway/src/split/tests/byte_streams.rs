@@ -5,10 +5,22 @@ use bentpipe_types::Span;
 
 use super::common_cases;
 use super::test_network::{CLIENT, Net, SERVER, settings, two};
+use crate::split::HostSecret;
 
 #[test]
 fn all_bytes_arrive_unchanged() {
     let settings = two(|s| s.facing_tcp.send_buffer = 50_000);
+    common_cases::every_byte(Net::new(settings, &[1, 20, 1]));
+}
+
+/// Timestamps that continue those of the hosts change nothing else.
+#[test]
+fn all_bytes_arrive_unchanged_with_a_secret() {
+    let secret = HostSecret {
+        keys: [1, 2],
+        clock_ms: 3_600_000,
+    };
+    let settings = two(|s| s.secret = Some(secret));
     common_cases::every_byte(Net::new(settings, &[1, 20, 1]));
 }
 

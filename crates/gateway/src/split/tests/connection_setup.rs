@@ -1,13 +1,18 @@
 //! Opening of connections: answered, refused, unreachable, early, repeated.
 
-use bentpipe_tcp::{Events, State};
-use bentpipe_types::{Address, Agent, Flags, IpVersion, Managed, Packet, Port, Seq, Span};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bentpipe_tcp::{Events, Ranges, Rings, Source, State};
+use bentpipe_types::{
+    Address, Agent, Flags, IpVersion, Managed, Packet, PacketStore, Port, Seq, Span,
+};
 
 use super::Net;
 use super::common_cases::{self, ms};
 use super::test_network::{CLIENT, SERVER, settings, two};
 use crate::ConnectionClass;
-use crate::split::Confirmation;
+use crate::split::{Confirmation, HostSecret, Settings, Split};
 
 #[test]
 fn an_end_to_end_handshake_takes_one_end_to_end_round_trip() {
@@ -277,4 +282,112 @@ fn only_the_selected_class_is_split() {
         assert_eq!(net.count(0, "connections.split"), 1 - split);
         assert_eq!(net.count(0, "connections.passed"), split);
     }
+}
+
+/// Idle connections take only their state: before, a SYN reserved the windows of both directions.
+#[test]
+fn many_idle_connections_are_split_in_little_memory() {
+    let mut net = Net::new(vec![settings_with(4 << 20)], &[1, 1]);
+    for port in 0..400 {
+        net.client_port = 10_000 + port;
+        net.hosts = [None, None];
+        net.connect(CLIENT, 7);
+        net.run(Span::from_millis(10));
+    }
+    assert_eq!(net.count(0, "connections.split"), 400);
+    assert_eq!(net.count(0, "connections.open"), 400);
+}
+
+/// SYNs of one source that nobody answers leave room for others, and are counted.
+#[test]
+fn half_open_connections_of_a_source_are_limited() {
+    let mut net = Net::new(vec![settings_with(16 << 20)], &[1, 1]);
+    net.answers = false;
+    for port in 0..400 {
+        net.client_port = 10_000 + port;
+        net.hosts = [None, None];
+        net.connect(CLIENT, 7);
+        net.run(Span::from_micros(2_500));
+    }
+    let gateway = &net.gateways[0];
+    let limit = (16 << 20) / 8 / Split::<Ranges>::state_bytes() as u32;
+    assert_eq!(gateway.admission.half_open(), limit / 2 + 1);
+    assert_eq!(gateway.counters.refused_half_open, u64::from(400 - limit / 2 - 1));
+    let said = gateway.remark().unwrap_or_default();
+    assert!(said.contains("wait for an answer"), "{said}");
+}
+
+fn settings_with(memory: u64) -> Settings {
+    Settings {
+        memory,
+        ..settings(1)
+    }
+}
+
+/// A secret of a machine that has been up for an hour.
+fn secret(key: u64) -> HostSecret {
+    HostSecret {
+        keys: [key, 2],
+        clock_ms: 3_600_000,
+    }
+}
+
+/// Returns the timestamps of the SYN and of its answer, before and behind a gateway.
+fn handshake_timestamps(key: u64, hosts_have_them: bool, set_up: Confirmation) -> Vec<u32> {
+    let settings = Settings {
+        secret: Some(secret(key)),
+        set_up,
+        ..settings(1)
+    };
+    let mut net = super::test_network::Net::<Rings>::new(vec![settings], &[1, 250]);
+    if !hosts_have_them {
+        for config in &mut net.configs {
+            config.timestamps = false;
+        }
+    }
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    for hop in [0, 1] {
+        let seen = Rc::clone(&seen);
+        let note = move |_, packet, packets: &mut PacketStore| {
+            let record = packets.get(packet);
+            if record.flags.has(Flags::SYN) {
+                seen.borrow_mut().push(record.timestamps().map_or(0, |(value, _)| value));
+            }
+            Some(())
+        };
+        net.hook(hop, Box::new(note));
+    }
+    // The client's clock shows 5 s, the server's later.
+    net.run(Span::from_secs(5));
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(2));
+    assert_eq!(net.state(CLIENT), State::Established);
+    let sent = [1; 100_000];
+    net.at(CLIENT, |socket, cx| socket.write(Source::Bytes(&sent), cx));
+    net.run(Span::from_secs(3));
+    assert_eq!(net.at(SERVER, |socket, cx| socket.read(u64::MAX, cx)), 100_000);
+    seen.take()
+}
+
+#[test]
+fn timestamps_continue_those_of_the_hosts() {
+    let [client, facing, server, host] = handshake_timestamps(1, true, Confirmation::EndToEnd)[..]
+    else {
+        panic!("two SYNs and two answers");
+    };
+    assert_eq!((facing, host), (client, server));
+    assert_eq!((client, server), (5_001, 5_252));
+}
+
+/// RFC 7323 section 5.4: for hosts without timestamps, they are those of a keyed hash.
+#[test]
+fn timestamps_of_their_own_cannot_be_predicted() {
+    let facing = |key| handshake_timestamps(key, false, Confirmation::EndToEnd)[1];
+    assert_eq!(facing(1), facing(1));
+    assert_ne!(facing(1), facing(2));
+    assert!(facing(1) > 10_000, "no time since the start");
+    // With an early answer, the server's timestamp is yet unknown.
+    let early = |key| handshake_timestamps(key, true, Confirmation::Early);
+    let answers = |key: u64| -> Vec<u32> { early(key).into_iter().filter(|value| *value > 10_000).collect() };
+    assert_ne!(answers(1), answers(2));
 }

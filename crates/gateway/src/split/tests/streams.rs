@@ -6,7 +6,7 @@ use bentpipe_types::{Agent, Flags, Span, Time};
 use super::Net;
 use super::common_cases::{self, read, write};
 use super::test_network::{CLIENT, SERVER, multiplexed, settings, two};
-use crate::split::Confirmation;
+use crate::split::{Confirmation, HostSecret};
 
 fn opened(gateways: Vec<crate::split::Settings>) -> Net {
     let hops: &[u64] = if gateways.len() == 2 {
@@ -446,4 +446,56 @@ fn new_connections_reuse_the_memory_of_time_wait() {
         }
         net.expect_nothing_left();
     }
+}
+
+/// Between real hosts, a stream's buffer is limited to what its path needs, and is no bottleneck.
+#[test]
+fn a_live_stream_takes_what_its_path_needs() {
+    let most_held = |secret: bool, rtt_ms: u64| {
+        let mut gateway = settings(1);
+        gateway.secret = secret.then_some(HostSecret {
+            keys: [1, 2],
+            clock_ms: 0,
+        });
+        let mut net = Net::new(vec![gateway], &[1, rtt_ms / 2]);
+        for config in &mut net.configs {
+            (config.send_buffer, config.receive_buffer) = (8 << 20, 8 << 20);
+            (config.send_sizes, config.receive_sizes) = (None, None);
+        }
+        net.connect(CLIENT, 7);
+        net.run(Span::from_secs(2));
+        let bytes = 30_000_000;
+        net.at(SERVER, |socket, _| socket.set_sink());
+        net.at(CLIENT, |socket, cx| socket.feed(bytes, true, cx));
+        let begun = net.world.now;
+        let done = |net: &Net| net.state(SERVER) == State::CloseWait;
+        assert!(net.run_until(begun + Span::from_secs(60), done));
+        (net.world.now.since(begun).as_secs_f64(), net.count(0, "bytes_held.max"))
+    };
+    // The gateway's own send buffer limits neither.
+    let (free_s, _) = most_held(false, 500);
+    let (limited_s, held) = most_held(true, 500);
+    assert!(limited_s <= 1.02 * free_s, "{limited_s} s instead of {free_s} s");
+    assert!(held > 1_000_000, "{held}");
+}
+
+/// A receiver that reads nothing has only the minimum stored for it, and its window.
+#[test]
+fn a_live_stream_to_an_idle_reader_takes_little() {
+    let mut gateway = settings(1);
+    gateway.secret = Some(HostSecret {
+        keys: [1, 2],
+        clock_ms: 0,
+    });
+    let mut net = Net::new(vec![gateway], &[1, 250]);
+    net.configs[SERVER].receive_buffer = 64 << 10;
+    net.configs[SERVER].receive_sizes = None;
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(2));
+    net.at(CLIENT, |socket, cx| socket.feed(50_000_000, true, cx));
+    net.run(Span::from_secs(60));
+    // The server's receive buffer is full.
+    assert!(net.at(SERVER, |socket, _| socket.readable()) > 50_000);
+    let held = net.count(0, "bytes_held.now");
+    assert!(held > 60_000 && held < 1_000_000, "{held}");
 }

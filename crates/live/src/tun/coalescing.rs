@@ -1,0 +1,419 @@
+//! Joins consecutive segments of a flow, so that one write to a TUN device carries up to 64 KiB.
+//!
+//! The kernel takes such a packet through its network code once, and divides it into the original
+//! segments where a device needs that (segmentation offload, virtio 1.2 section 5.1.6.2). Segments
+//! are joined under the conditions of the kernel's own receive offload (`tcp_gro_receive`): only
+//! sequence number, length and PSH differ.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use bentpipe_wire::checksum::{Sum, checksum};
+use tun_rs::VIRTIO_NET_HDR_LEN;
+
+/// Longest packet in bytes.
+const MAX_LENGTH: usize = 65_535;
+
+/// Number of latest packets that are searched for the flow of a new one.
+const SEARCHED: usize = 32;
+
+/// IANA protocol number.
+const TCP: u8 = 6;
+
+// TCP's flags.
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const ACK: u8 = 0x10;
+
+// Fields of the virtio header (virtio_net.h).
+const NEEDS_CHECKSUM: u8 = 1;
+const SEGMENTS_V4: u8 = 1;
+const SEGMENTS_V6: u8 = 4;
+/// Offset of the checksum in a TCP header.
+const CHECKSUM_OFFSET: usize = 16;
+
+/// Headers of a segment that may be joined with others.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    ip_length: usize,
+    headers: usize,
+    payload: usize,
+    sequence: u32,
+    flags: u8,
+}
+
+/// A packet to be written: one, or several joined segments.
+#[derive(Debug, Default)]
+struct Joined {
+    bytes: Vec<u8>,
+    /// The first segment, if it may be joined with others.
+    first: Option<Segment>,
+    /// Number of segments.
+    count: usize,
+    next_sequence: u32,
+    /// Whether another segment may follow.
+    is_open: bool,
+}
+
+/// Packets to be written to a device, in order, joined where possible.
+#[derive(Debug, Default)]
+pub(super) struct Coalescer {
+    packets: Vec<Joined>,
+    /// Number of entries in use; further ones keep their buffers.
+    used: usize,
+}
+
+/// Returns the headers of a TCP segment without IP options or fragmentation, with data and no flags
+/// but ACK, PSH and FIN.
+fn segment(packet: &[u8]) -> Option<Segment> {
+    let ip_length = match packet.first()? >> 4 {
+        4 if packet[0] & 15 == 5
+            && *packet.get(9)? == TCP
+            // Neither more fragments nor an offset.
+            && packet.get(6)? & 0x3f == 0
+            && packet[7] == 0 =>
+        {
+            20
+        }
+        6 if *packet.get(6)? == TCP => 40,
+        _ => return None,
+    };
+    let header = packet.get(ip_length..)?.first_chunk::<20>()?;
+    let headers = ip_length + usize::from(header[12] >> 4) * 4;
+    let flags = header[13];
+    let payload = packet.len().checked_sub(headers)?;
+    (payload > 0 && flags & !(FIN | PSH) == ACK).then_some(Segment {
+        ip_length,
+        headers,
+        payload,
+        sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+        flags,
+    })
+}
+
+impl Joined {
+    fn set(&mut self, packet: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(packet);
+        self.first = segment(packet);
+        self.count = 1;
+        if let Some(first) = self.first {
+            self.next_sequence = first.sequence.wrapping_add(first.payload as u32);
+            self.is_open = first.flags & (FIN | PSH) == 0;
+        }
+    }
+
+    /// Whether a segment belongs to the same flow: addresses and ports.
+    fn is_same_flow(&self, first: &Segment, other: &[u8]) -> bool {
+        let addresses = if first.ip_length == 20 {
+            12..20
+        } else {
+            8..40
+        };
+        let ports = first.ip_length..first.ip_length + 4;
+        self.bytes[0] >> 4 == other[0] >> 4
+            && self.bytes[addresses.clone()] == other[addresses]
+            && self.bytes[ports.clone()] == other[ports]
+    }
+
+    /// Appends a segment of the same flow if it continues this one. Returns false if it does not.
+    fn append(&mut self, first: &Segment, next: &Segment, packet: &[u8]) -> bool {
+        let own = &self.bytes;
+        let ip = first.ip_length;
+        let same = |range: std::ops::Range<usize>| own[range.clone()] == packet[range];
+        let same_ip = if ip == 20 {
+            // All but the length, the identification, the checksum and the addresses.
+            same(0..2) && same(6..10)
+        } else {
+            same(0..4) && same(6..8)
+        };
+        let continues = self.is_open
+            && next.ip_length == ip
+            && next.headers == first.headers
+            && next.sequence == self.next_sequence
+            && next.payload <= first.payload
+            && own.len() + next.payload <= MAX_LENGTH
+            && same_ip
+            // Acknowledgment and data offset, window, urgent pointer and options.
+            && same(ip + 8..ip + 13)
+            && same(ip + 14..ip + 16)
+            && same(ip + 18..first.headers);
+        if continues {
+            self.bytes.extend_from_slice(&packet[next.headers..]);
+            self.bytes[ip + 13] |= next.flags;
+            self.count += 1;
+            self.next_sequence = self.next_sequence.wrapping_add(next.payload as u32);
+            // Only the last segment may be shorter, or have FIN or PSH.
+            self.is_open = next.payload == first.payload && next.flags & (FIN | PSH) == 0;
+        }
+        continues
+    }
+
+    /// Completes the headers of joined segments, and returns the virtio header.
+    fn seal(&mut self) -> [u8; VIRTIO_NET_HDR_LEN] {
+        let mut offload = [0; VIRTIO_NET_HDR_LEN];
+        let Some(first) = self.first.filter(|_| self.count > 1) else {
+            return offload;
+        };
+        let (ip, length) = (first.ip_length, self.bytes.len());
+        let bytes = &mut self.bytes;
+        let (kind, source, destination) = if ip == 20 {
+            bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            bytes[10..12].fill(0);
+            let sum = checksum(&bytes[..20]);
+            bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+            let at = |at: usize| -> IpAddr {
+                Ipv4Addr::from([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]).into()
+            };
+            (SEGMENTS_V4, at(12), at(16))
+        } else {
+            bytes[4..6].copy_from_slice(&((length - ip) as u16).to_be_bytes());
+            let at = |at: usize| -> IpAddr {
+                let mut octets = [0; 16];
+                octets.copy_from_slice(&bytes[at..at + 16]);
+                Ipv6Addr::from(octets).into()
+            };
+            (SEGMENTS_V6, at(8), at(24))
+        };
+        // The kernel continues the sum of the pseudo-header.
+        let sum = !Sum::default()
+            .pseudo_header(source, destination, length - ip)
+            .finish();
+        let at = ip + CHECKSUM_OFFSET;
+        bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+        offload[0] = NEEDS_CHECKSUM;
+        offload[1] = kind;
+        for (at, value) in [
+            (2, first.headers),
+            (4, first.payload),
+            (6, ip),
+            (8, CHECKSUM_OFFSET),
+        ] {
+            offload[at..at + 2].copy_from_slice(&(value as u16).to_ne_bytes());
+        }
+        offload
+    }
+}
+
+impl Coalescer {
+    /// Adds a packet behind those before, or joins it with the latest one of its flow.
+    pub(super) fn add(&mut self, packet: &[u8]) {
+        if let Some(next) = segment(packet) {
+            let start = self.used.saturating_sub(SEARCHED);
+            for joined in self.packets[start..self.used].iter_mut().rev() {
+                let Some(first) = joined.first else {
+                    // It may be an acknowledgment of the same flow, which must not be overtaken.
+                    if is_flow_of(&joined.bytes, packet) {
+                        break;
+                    }
+                    continue;
+                };
+                if joined.is_same_flow(&first, packet) {
+                    if joined.append(&first, &next, packet) {
+                        return;
+                    }
+                    break;
+                }
+            }
+        }
+        if self.used == self.packets.len() {
+            self.packets.push(Joined::default());
+        }
+        self.packets[self.used].set(packet);
+        self.used += 1;
+    }
+
+    /// Removes all packets. Calls `write` with the virtio header, the bytes and the number of
+    /// segments of each.
+    pub(super) fn drain<E>(
+        &mut self,
+        mut write: impl FnMut(&[u8], &mut [u8], usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let used = std::mem::take(&mut self.used);
+        for joined in &mut self.packets[..used] {
+            let offload = joined.seal();
+            write(&offload, &mut joined.bytes, joined.count)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether two packets have the same addresses. Both are IP packets of any kind.
+fn is_flow_of(one: &[u8], other: &[u8]) -> bool {
+    let version = one.first().map_or(0, |first| first >> 4);
+    let addresses = if version == 4 { 12..20 } else { 8..40 };
+    other.first().is_some_and(|first| first >> 4 == version)
+        && one.get(addresses.clone()) == other.get(addresses)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns a segment with valid checksums.
+    fn packet(v6: bool, port: u16, sequence: u32, flags: u8, window: u16, payload: &[u8]) -> Vec<u8> {
+        let tcp_length = 32 + payload.len();
+        let mut bytes = if v6 {
+            let mut ip = vec![0x60, 0, 0, 0, 0, 0, TCP, 64];
+            ip[4..6].copy_from_slice(&(tcp_length as u16).to_be_bytes());
+            ip.extend([1; 16]);
+            ip.extend([2; 16]);
+            ip
+        } else {
+            let mut ip = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, TCP, 0, 0];
+            ip.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+            ip[2..4].copy_from_slice(&((20 + tcp_length) as u16).to_be_bytes());
+            let sum = checksum(&ip);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+            ip
+        };
+        let start = bytes.len();
+        bytes.extend(port.to_be_bytes());
+        bytes.extend(80_u16.to_be_bytes());
+        bytes.extend(sequence.to_be_bytes());
+        bytes.extend(7_u32.to_be_bytes());
+        bytes.extend([8 << 4, flags]);
+        bytes.extend(window.to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+        bytes.extend_from_slice(payload);
+        let addresses = addresses(&bytes);
+        let sum = Sum::default()
+            .pseudo_header(addresses.0, addresses.1, tcp_length)
+            .bytes(&bytes[start..])
+            .finish();
+        bytes[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
+        bytes
+    }
+
+    fn addresses(bytes: &[u8]) -> (IpAddr, IpAddr) {
+        if bytes[0] >> 4 == 6 {
+            let at = |at: usize| <[u8; 16]>::try_from(&bytes[at..at + 16]).expect("16 bytes").into();
+            (at(8), at(24))
+        } else {
+            let at = |at: usize| <[u8; 4]>::try_from(&bytes[at..at + 4]).expect("4 bytes").into();
+            (at(12), at(16))
+        }
+    }
+
+    /// Divides a packet as the kernel does (`tcp_gso_segment`).
+    fn divided(offload: &[u8], bytes: &[u8]) -> Vec<Vec<u8>> {
+        let field = |at: usize| usize::from(u16::from_ne_bytes([offload[at], offload[at + 1]]));
+        if offload[1] == 0 {
+            return vec![bytes.to_vec()];
+        }
+        let (headers, size, ip) = (field(2), field(4), field(6));
+        let mut sequence = u32::from_be_bytes(bytes[ip + 4..ip + 8].try_into().expect("4 bytes"));
+        let pieces: Vec<&[u8]> = bytes[headers..].chunks(size).collect();
+        let last = pieces.len() - 1;
+        let mut all = Vec::new();
+        for (at, piece) in pieces.into_iter().enumerate() {
+            let mut flags = bytes[ip + 13];
+            if at < last {
+                flags &= !(FIN | PSH);
+            }
+            let port = u16::from_be_bytes([bytes[ip], bytes[ip + 1]]);
+            let window = u16::from_be_bytes([bytes[ip + 14], bytes[ip + 15]]);
+            all.push(packet(ip == 40, port, sequence, flags, window, piece));
+            sequence = sequence.wrapping_add(piece.len() as u32);
+        }
+        all
+    }
+
+    fn written(packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, usize) {
+        let mut coalescer = Coalescer::default();
+        for packet in packets {
+            coalescer.add(packet);
+        }
+        let (mut out, mut writes) = (Vec::new(), 0);
+        let result: Result<(), ()> = coalescer.drain(|offload, bytes, count| {
+            let pieces = divided(offload, bytes);
+            assert_eq!(pieces.len(), count);
+            if count > 1 {
+                // The sum of the pseudo-header, continued over the segment, is the checksum.
+                let ip = usize::from(u16::from_ne_bytes([offload[6], offload[7]]));
+                let (source, destination) = addresses(bytes);
+                let partial = [bytes[ip + 16], bytes[ip + 17]];
+                let sum = !Sum::default()
+                    .pseudo_header(source, destination, bytes.len() - ip)
+                    .finish();
+                assert_eq!(partial, sum.to_be_bytes());
+                if ip == 20 {
+                    assert_eq!(checksum(&bytes[..20]), 0);
+                    assert_eq!(usize::from(u16::from_be_bytes([bytes[2], bytes[3]])), bytes.len());
+                }
+            }
+            out.extend(pieces);
+            writes += 1;
+            Ok(())
+        });
+        assert_eq!(result, Ok(()));
+        (out, writes)
+    }
+
+    #[test]
+    fn consecutive_segments_are_one_write() {
+        for v6 in [false, true] {
+            let data = [9; 1_448];
+            let packets: Vec<Vec<u8>> = (0..44)
+                .map(|at| packet(v6, 5, 1_448 * at, ACK, 100, &data))
+                .collect();
+            let (out, writes) = written(&packets);
+            assert_eq!(out, packets);
+            assert_eq!(writes, 1);
+            // 45 do not fit.
+            let more: Vec<Vec<u8>> = (0..46)
+                .map(|at| packet(v6, 5, 1_448 * at, ACK, 100, &data))
+                .collect();
+            assert_eq!(written(&more).1, 2);
+        }
+    }
+
+    #[test]
+    fn interleaved_flows_are_joined_by_flow() {
+        let data = [9; 100];
+        let packets: Vec<Vec<u8>> = (0..20)
+            .map(|at| packet(false, at % 2, 100 * u32::from(at / 2), ACK, 100, &data))
+            .collect();
+        assert_eq!(written(&packets).1, 2);
+    }
+
+    proptest! {
+        /// The kernel sends the same segments as without coalescing, in the same order in each flow.
+        #[test]
+        fn segments_are_unchanged(
+            v6 in any::<bool>(),
+            steps in prop::collection::vec((0..3_u16, 0..4_usize, 0..6_u8, 0..12_u8), 1..80),
+        ) {
+            let mut sequences = [u32::MAX - 3_000, 5, 70_000];
+            let mut packets = Vec::new();
+            for (port, length, flag, odd) in steps {
+                let length = [0, 100, 100, 37][length];
+                let flags = match flag {
+                    0 => ACK | PSH,
+                    1 if odd == 0 => ACK | FIN,
+                    2 if odd == 1 => 0x02,
+                    _ => ACK,
+                };
+                let window = if odd == 2 { 99 } else { 100 };
+                let sequence = &mut sequences[usize::from(port)];
+                if odd == 3 {
+                    *sequence = sequence.wrapping_add(50);
+                }
+                packets.push(packet(v6, port, *sequence, flags, window, &vec![length as u8; length]));
+                *sequence = sequence.wrapping_add(length as u32);
+            }
+            let (out, writes) = written(&packets);
+            prop_assert!(writes <= packets.len());
+            let of = |all: &[Vec<u8>], port: u16| -> Vec<Vec<u8>> {
+                let at = if v6 { 40 } else { 20 };
+                let has = |packet: &&Vec<u8>| packet[at..at + 2] == port.to_be_bytes();
+                all.iter().filter(has).cloned().collect()
+            };
+            for port in 0..3 {
+                prop_assert_eq!(of(&out, port), of(&packets, port));
+            }
+        }
+    }
+}
