@@ -45,7 +45,7 @@ pub use impairment::{ImpairedPath, Impairment};
 #[cfg(target_os = "linux")]
 pub use capture::Capture;
 #[cfg(target_os = "linux")]
-pub use device::{Batch, Device, Memory, Recorder, Replay, Sent, memory_pair};
+pub use device::{Batch, Device, Lost, Memory, Recorder, Replay, Sent, memory_pair};
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
 #[cfg(target_os = "linux")]

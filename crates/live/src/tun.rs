@@ -1,6 +1,8 @@
 //! A TUN device: packets that the kernel routes to it are read here, and packets written here are
 //! received by the kernel.
 
+mod coalescing;
+
 use std::fs;
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -10,7 +12,8 @@ use std::time::Duration;
 use bentpipe_types::Time;
 use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN};
 
-use crate::device::{Batch, Device, Sent};
+use crate::device::{Batch, Device, Lost, Sent};
+use coalescing::Coalescer;
 
 /// Settings of a TUN device.
 #[derive(Clone, Debug)]
@@ -31,10 +34,12 @@ pub struct TunSettings {
 ///
 /// Reads use segmentation offload (IFF_VNET_HDR): one read returns up to 64 KiB that the kernel's
 /// TCP sent at once. They are split here into the packets that the kernel would have sent. That
-/// saves the kernel a system call and a pass through its device code for each packet. Writes are
-/// single packets: coalesced ones would be acknowledged differently.
+/// saves the kernel a system call and a pass through its device code for each packet.
+/// [`send`](Device::send) writes single packets; [`queue`](Tun::queue) joins consecutive segments of
+/// a flow, for hosts that are not on this machine.
 pub struct Tun {
     device: SyncDevice,
+    coalescer: Coalescer,
     /// MTU when the device was opened, in bytes.
     mtu: u16,
 }
@@ -76,6 +81,7 @@ impl Tun {
         }
         Ok(Self {
             device,
+            coalescer: Coalescer::default(),
             mtu: settings.mtu,
         })
     }
@@ -109,7 +115,55 @@ impl Tun {
             .build_sync()?;
         device.set_nonblocking(true)?;
         let name = device.name()?;
-        Ok((Self { device, mtu }, name))
+        let tun = Self {
+            device,
+            coalescer: Coalescer::default(),
+            mtu,
+        };
+        Ok((tun, name))
+    }
+
+    /// Adds a packet to those that [`write_queued`](Self::write_queued) writes.
+    pub(crate) fn queue(&mut self, packet: &[u8]) {
+        self.coalescer.add(packet);
+    }
+
+    /// Writes the queued packets, after `change` has changed each.
+    ///
+    /// # Errors
+    /// If the device no longer exists.
+    pub(crate) fn write_queued(&mut self, mut change: impl FnMut(&mut [u8])) -> io::Result<Lost> {
+        let (device, mut lost) = (&self.device, Lost::default());
+        self.coalescer.drain(|offload, packet, count| {
+            change(packet);
+            match sent(device.send_vectored(&[IoSlice::new(offload), IoSlice::new(packet)]))? {
+                Sent::Taken => {}
+                Sent::Refused => lost.refused += count as u64,
+                Sent::Down => lost.down += count as u64,
+            }
+            Ok(())
+        })
+        .map(|()| lost)
+    }
+}
+
+/// Interprets the result of a write.
+fn sent(result: io::Result<usize>) -> io::Result<Sent> {
+    match result {
+        Ok(_) => Ok(Sent::Taken),
+        Err(error) if is_down(&error) => Ok(Sent::Down),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock
+                    | io::ErrorKind::Interrupted
+                    | io::ErrorKind::InvalidInput
+                    | io::ErrorKind::OutOfMemory
+            ) =>
+        {
+            Ok(Sent::Refused)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -191,22 +245,7 @@ impl Device for Tun {
 
     fn send(&mut self, _now: Time, packet: &[u8]) -> io::Result<Sent> {
         let parts = [IoSlice::new(&NO_OFFLOAD), IoSlice::new(packet)];
-        match self.device.send_vectored(&parts) {
-            Ok(_) => Ok(Sent::Taken),
-            Err(error) if is_down(&error) => Ok(Sent::Down),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock
-                        | io::ErrorKind::Interrupted
-                        | io::ErrorKind::InvalidInput
-                        | io::ErrorKind::OutOfMemory
-                ) =>
-            {
-                Ok(Sent::Refused)
-            }
-            Err(error) => Err(error),
-        }
+        sent(self.device.send_vectored(&parts))
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -47,6 +47,10 @@ impl Console for PythonConsole {
         self.call(|py, _| py.check_signals())
     }
 
+    fn command(&self) -> Vec<OsString> {
+        ["/proc/self/exe", "-m", "bentpipe", "gateway"].map(OsString::from).into()
+    }
+
     fn handle_signals(&mut self) -> io::Result<()> {
         self.call(|py, console| console.call_method0(py, "handle_signals").map(drop))
     }

@@ -3,10 +3,10 @@
 /// Memory for the bytes of streams.
 ///
 /// A stream is *promised* the window advertised on one side, less what the other side has
-/// acknowledged. Memory is *reserved* for all of that from the stream's first byte on, until the
-/// connection is suspended. Streams that carry nothing have a window, and no reservation. If many of
-/// them begin at once, more than the total is reserved. Then windows no longer grow, and
-/// [`accepts`](Self::accepts) bounds the bytes *held*.
+/// acknowledged. Of that, memory is *reserved* for twice the bytes that have arrived, since slow
+/// start at most doubles the flight size, until the connection is suspended. So streams that carry
+/// nothing have a window, and no reservation. If many of them begin at once, more than the total is
+/// reserved. Then windows no longer grow, and [`accepts`](Self::accepts) bounds the bytes *held*.
 ///
 /// Invariants:
 ///

@@ -493,12 +493,12 @@ impl<P: Payload> SplitConnection<P> {
         (promised, in_order + tcp.out_of_order())
     }
 
-    /// Whether any byte has arrived at leg `from`.
+    /// Number of bytes that have arrived at leg `from`.
     #[inline]
-    fn has_received(&self, from: usize) -> bool {
-        (self.legs[from].as_ref()).is_some_and(|source| {
+    fn received(&self, from: usize) -> u64 {
+        (self.legs[from].as_ref()).map_or(0, |source| {
             let tcp = source.connection();
-            tcp.received_offset() > 0 || tcp.out_of_order() > 0
+            tcp.received_offset() + tcp.out_of_order()
         })
     }
 
@@ -609,11 +609,8 @@ impl<P: Payload> SplitConnection<P> {
         }
         for from in [OPENER, RESPONDER] {
             let (promised, held) = self.promised_and_held(from);
-            let reserved = if self.has_received(from) {
-                promised
-            } else {
-                held
-            };
+            // A host that has sent little sends little more before that is acknowledged.
+            let reserved = promised.min(held + 2 * self.received(from));
             let stream = &mut self.streams[from];
             budget.change_stream(
                 (stream.promised, promised),

@@ -25,6 +25,15 @@ pub enum Sent {
     Down,
 }
 
+/// Numbers of packets that a device accepted, and that are lost all the same.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Lost {
+    /// The device had no room for them.
+    pub refused: u64,
+    /// The device was down.
+    pub down: u64,
+}
+
 /// A source and sink of packets that begin with the IP header.
 ///
 /// Calls never block. A device with a descriptor can be read when the descriptor is readable; one
@@ -37,11 +46,20 @@ pub trait Device: Send {
     /// If the device no longer exists.
     fn receive(&mut self, now: Time, batch: &mut Batch) -> io::Result<bool>;
 
-    /// Writes a packet.
+    /// Writes a packet, at once or with the next [`flush`](Self::flush).
     ///
     /// # Errors
     /// If the device no longer exists.
     fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<Sent>;
+
+    /// Writes the packets that were accepted and not written yet. Called after each series of
+    /// packets.
+    ///
+    /// # Errors
+    /// If the device no longer exists.
+    fn flush(&mut self, _now: Time) -> io::Result<Lost> {
+        Ok(Lost::default())
+    }
 
     /// Returns the descriptor to poll for readable packets.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

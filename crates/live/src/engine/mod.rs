@@ -4,6 +4,7 @@
 //! writes packets that have left the network to the devices. It states when it must be called next.
 //! [`Engine::run`] or a test calls it and provides the time.
 
+mod acknowledgment_thinning;
 #[doc(hidden)]
 pub mod hostile;
 mod lateness;
@@ -21,6 +22,7 @@ use crate::Clock;
 use crate::device::{Batch, Device, Sent};
 use crate::poller::{self, Poller};
 use crate::realtime_priority::{PriorityLevel, RealtimePriority};
+use acknowledgment_thinning::AcknowledgmentThinning;
 use own_addresses::EdgeAddresses;
 
 pub use lateness::{Lateness, LatenessSummary};
@@ -73,6 +75,8 @@ pub struct Engine {
     entered: u64,
     wake_interval: Span,
     departures: Vec<Departure>,
+    thins_acknowledgments: bool,
+    acknowledgment_thinning: AcknowledgmentThinning,
     batch: Batch,
     bytes: Vec<u8>,
 }
@@ -94,6 +98,8 @@ impl Engine {
             entered: 0,
             wake_interval: Span::ZERO,
             departures: Vec::new(),
+            thins_acknowledgments: false,
+            acknowledgment_thinning: AcknowledgmentThinning::default(),
             batch: Batch::default(),
             bytes: Vec::new(),
         }
@@ -184,6 +190,12 @@ impl Engine {
     /// short to affect results saves most of the cost. Zero by default.
     pub fn set_wake_interval(&mut self, wake_interval: Span) {
         self.wake_interval = wake_interval;
+    }
+
+    /// Has only the last of several acknowledgments of a flow leave that are due at once, if they
+    /// were created in this network: see [`AcknowledgmentThinning`].
+    pub fn thin_acknowledgments(&mut self) {
+        self.thins_acknowledgments = true;
     }
 
     /// Processes everything that is due, and at most a burst of packets of each device. Calls `now`
@@ -282,6 +294,11 @@ impl Engine {
     fn write(&mut self, now: &mut dyn FnMut() -> Time) -> io::Result<()> {
         let mut departures = std::mem::take(&mut self.departures);
         self.network.departures(&mut departures);
+        let any = !departures.is_empty();
+        if self.thins_acknowledgments && departures.len() > 1 {
+            self.acknowledgment_thinning
+                .thin(&mut departures, self.network.packets_mut());
+        }
         for departure in departures.drain(..) {
             let Departure { node, at, packet } = departure;
             let packets = self.network.packets_mut();
@@ -302,6 +319,13 @@ impl Engine {
             }
         }
         self.departures = departures;
+        if any {
+            for attachment in &mut self.attachments {
+                let lost = attachment.device.flush(now())?;
+                self.refusals.not_taken += lost.refused;
+                self.refusals.device_down += lost.down;
+            }
+        }
         Ok(())
     }
 

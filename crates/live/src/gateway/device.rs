@@ -2,12 +2,14 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex};
 
 use bentpipe_types::Time;
 use bentpipe_wire::checksum::update_u16;
 
+use super::old_connections::OldConnections;
 use crate::Tun;
-use crate::device::{Batch, Device, Sent};
+use crate::device::{Batch, Device, Lost, Sent};
 
 /// A TUN device that receives packets the kernel forwards, and returns packets to be forwarded on.
 /// The kernel decrements the hop limit each time, and a simulated router does as well; this device
@@ -17,15 +19,20 @@ pub(super) struct DivertedDevice {
     tun: Tun,
     /// Whether the network between the two devices decrements the hop limit.
     network_is_hop: bool,
-    scratch: Vec<u8>,
+    /// Connections of a killed process, whose packets go no further.
+    old: Option<Arc<Mutex<OldConnections>>>,
 }
 
 impl DivertedDevice {
-    pub(super) fn new(tun: Tun, network_is_hop: bool) -> Self {
+    pub(super) fn new(
+        tun: Tun,
+        network_is_hop: bool,
+        old: Option<Arc<Mutex<OldConnections>>>,
+    ) -> Self {
         Self {
             tun,
             network_is_hop,
-            scratch: Vec::new(),
+            old,
         }
     }
 }
@@ -34,8 +41,10 @@ impl Device for DivertedDevice {
     fn receive(&mut self, now: Time, batch: &mut Batch) -> io::Result<bool> {
         let more = self.tun.receive(now, batch)?;
         if more {
+            // Only this thread uses the list.
+            let mut old = self.old.as_ref().and_then(|old| old.lock().ok());
             batch.retain(|packet| {
-                if !is_forwarded(packet) {
+                if !is_forwarded(packet) || old.as_mut().is_some_and(|old| old.takes(packet)) {
                     return false;
                 }
                 if self.network_is_hop {
@@ -47,11 +56,13 @@ impl Device for DivertedDevice {
         Ok(more)
     }
 
-    fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<Sent> {
-        self.scratch.clear();
-        self.scratch.extend_from_slice(packet);
-        increment_hop_limit(&mut self.scratch);
-        self.tun.send(now, &self.scratch)
+    fn send(&mut self, _now: Time, packet: &[u8]) -> io::Result<Sent> {
+        self.tun.queue(packet);
+        Ok(Sent::Taken)
+    }
+
+    fn flush(&mut self, _now: Time) -> io::Result<Lost> {
+        self.tun.write_queued(increment_hop_limit)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

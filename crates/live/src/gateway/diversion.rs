@@ -38,6 +38,7 @@
 use std::fs;
 use std::io;
 
+use super::connection_zones;
 use crate::Tun;
 use crate::netlink::Netlink;
 use crate::netlink::forwarding::{DELIVERY_ERRORS, Interface, LOOPBACK, MAIN, Rule};
@@ -122,6 +123,9 @@ pub fn remove_leftovers() -> io::Result<Leftovers> {
         let number = rule.suppressed.unwrap_or(rule.table);
         is_alive(number, &interfaces) == Some(false)
     })?;
+    connection_zones::remove_leftovers(|index| {
+        is_alive(NUMBER_MARK | index & INDEX_MASK, &interfaces) == Some(true)
+    });
     let mut groups = 0;
     for interface in &interfaces {
         if is_alive(interface.group, &interfaces) == Some(false) {
@@ -130,6 +134,18 @@ pub fn remove_leftovers() -> io::Result<Leftovers> {
         }
     }
     Ok(Leftovers { rules, groups })
+}
+
+/// Removes the rules of two routing tables, while their devices exist.
+///
+/// # Errors
+/// Without CAP_NET_ADMIN.
+pub(super) fn remove_rules(tables: [u32; 2]) -> io::Result<()> {
+    let mut netlink = Netlink::routes()?;
+    netlink.remove_rules(PROTOCOL, |rule| {
+        tables.contains(&rule.suppressed.unwrap_or(rule.table))
+    })?;
+    Ok(())
 }
 
 /// Returns the interfaces with these names, or an error message that begins with the name.
@@ -322,6 +338,25 @@ impl Diversion {
         let is_there = |side: &&DivertedSide| all.iter().any(|one| one.index == side.index);
         let gone = self.sides.iter().find(|side| !is_there(side));
         gone.map(|side| side.device.as_str())
+    }
+
+    /// Returns the numbers of the two sides' routing tables.
+    pub(super) fn tables(&self) -> [u32; 2] {
+        self.sides.each_ref().map(DivertedSide::number)
+    }
+
+    /// Returns an index that no other gateway in this namespace has.
+    pub(super) fn index(&self) -> u32 {
+        self.sides[0].index
+    }
+
+    /// Diverts again after the rules were removed.
+    ///
+    /// # Errors
+    /// Without CAP_NET_ADMIN.
+    pub(super) fn divert_again(&mut self) -> io::Result<()> {
+        self.end()?;
+        self.divert(self.terminates_connections)
     }
 
     /// Stops diverting: the kernel forwards by itself again.

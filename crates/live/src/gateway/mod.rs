@@ -5,22 +5,30 @@
 //! [`diversion`] sets up the policy routing for that. [`command`] is the command line.
 
 pub mod command;
+mod connection_zones;
 mod control;
 mod control_socket;
 mod device;
 mod diversion;
 mod host_secret;
 mod interruption_detector;
+mod journal;
 mod log_format;
 mod machine_checks;
 mod metrics;
+mod old_connections;
 mod operator;
 mod privileges;
 mod reload;
 mod statistics;
+mod watchdog;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
 
 use bentpipe_scenario::{Addresses, Outside, RunOptions, Scenario, Side, Station, StationError};
 use bentpipe_types::{Span, Time};
@@ -31,10 +39,14 @@ use crate::emulate::refusal_counts;
 use crate::engine::OwnAddresses;
 use crate::netlink::forwarding::Interface;
 use crate::{Clock, Engine};
+use connection_zones::{ConnectionZones, ZoneSide};
 use control::Drain;
 use device::DivertedDevice;
 use diversion::Diversion;
 use interruption_detector::{InterruptionDetector, time_suspended};
+use journal::{Ends, Journal};
+use old_connections::OldConnections;
+use watchdog::Watchdog;
 
 pub use crate::emulate::EmulateError as GatewayError;
 pub use control::{Answer, Control, MAX_CONNECTIONS, Question};
@@ -45,6 +57,9 @@ pub use statistics::{Histogram, Statistics, Totals};
 /// Time allowed to send what is queued when the process ends. A queue may hold seconds of data at
 /// the file's rate, and the user waits.
 const DRAIN_TIME: Span = Span::from_secs(1);
+
+/// Interval of the checks whether the kernel tracks connections.
+const ZONE_CHECK_INTERVAL: Span = Span::from_secs(1);
 
 /// The part of a scenario that a machine runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,6 +90,9 @@ pub struct Request {
     pub interfaces: Vec<(String, String)>,
     /// Duration; unlimited if `None`.
     pub duration: Option<Span>,
+    /// Program and first words of the command that runs the second process of the watchdog; none
+    /// if empty.
+    pub command: Vec<OsString>,
     /// Name of the file in error messages.
     pub source: String,
     /// Text of the file, to find the lines of its keys.
@@ -226,6 +244,22 @@ impl Plan {
         smallest_mtus(&self.sides)
     }
 
+    /// Opens the journal of this gateway, and returns the connections of a killed process.
+    fn journal(&self, request: &Request, control: &Control) -> (Option<Journal>, Vec<Ends>) {
+        let Part::Gateway { name, .. } = &request.part else {
+            return (None, Vec::new());
+        };
+        match Journal::open(&journal::path(name)) {
+            Ok((journal, left)) => (Some(journal), left),
+            Err(error) => {
+                control.report(format!(
+                    "without a journal, connections are not reset after this process is killed: {error}"
+                ));
+                (None, Vec::new())
+            }
+        }
+    }
+
     /// Runs until stopped.
     ///
     /// # Errors
@@ -249,11 +283,28 @@ impl Plan {
         let lines = self.lines();
         // A link sends no segments of its own, to which ICMP errors could refer.
         let errors = matches!(request.part, Part::Gateway { .. });
+        let (mut journal, left) = self.journal(request, control);
         let (mut diversion, tuns) = Diversion::start(self.sides, errors)?;
+        let mut watchdog = start_watchdog(&request.command, &diversion, control);
+        let old = if left.is_empty() {
+            None
+        } else {
+            control.report(format!(
+                "{} connections of a killed bentpipe-gateway are reset",
+                left.len()
+            ));
+            let device = File::from(tuns[0].as_fd().try_clone_to_owned()?);
+            let old = OldConnections::new(left, device, clock.now());
+            Some(Arc::new(Mutex::new(old)))
+        };
+        let mut zones = zones(&self.station, &diversion);
         let mut engine = Engine::new(outside.network);
+        if errors {
+            engine.thin_acknowledgments();
+        }
         let nodes = Station::ENDS.map(|end| outside.nodes[end]);
         for (at, tun) in tuns.into_iter().enumerate() {
-            let device = DivertedDevice::new(tun, self.network_is_hop);
+            let device = DivertedDevice::new(tun, self.network_is_hop, old.clone());
             engine.attach_towards(nodes[at], Box::new(device), nodes[1 - at]);
         }
         if let Some(ends) = self.station.persistent_connections() {
@@ -277,6 +328,7 @@ impl Plan {
         let (mut drain, mut may_drop_privileges) = (Drain::default(), control.drops_privileges());
         let (mut closing, mut notes) = (outside.closing, self.notes);
         let (mut remark, mut interruption_detector) = (None, InterruptionDetector::default());
+        let mut next_zone_check = Time::ZERO;
         let ran = engine.run(clock, limit, |engine, now| {
             // After the set-up, which ends with the priority of this thread.
             if std::mem::take(&mut may_drop_privileges) {
@@ -285,6 +337,35 @@ impl Plan {
             // Reported before its consequences.
             if let Some(line) = interruption_detector.check(now, time_suspended()) {
                 control.report(format!("{}: {line}", self.what));
+            }
+            if watchdog.as_mut().is_some_and(|watchdog| watchdog.beat(now)) {
+                // Their hosts have exchanged segments without this process.
+                engine.network_mut().retire();
+                let line = match diversion.divert_again() {
+                    Ok(()) => "the process runs again: its connections are reset, and packets are diverted".to_owned(),
+                    Err(error) => format!("the process runs again, and cannot divert packets: {error}"),
+                };
+                control.report(line);
+            }
+            if let Some(old) = &old
+                && let Ok(mut old) = old.lock()
+            {
+                old.advance(now);
+            }
+            if let Some(kept) = &mut journal {
+                for (_, managed) in engine.network_mut().managed() {
+                    managed.take_connection_changes(kept.changes());
+                }
+                if let Err(error) = kept.write() {
+                    control.report(format!("the journal of connections cannot be written: {error}"));
+                    journal = None;
+                }
+            }
+            if now >= next_zone_check {
+                next_zone_check = now + ZONE_CHECK_INTERVAL;
+                if let Some(line) = zones.as_mut().and_then(ConnectionZones::check) {
+                    control.report(line);
+                }
             }
             for line in diversion.restore() {
                 control.report(line);
@@ -315,6 +396,10 @@ impl Plan {
                 engine.network().packets_held() == 0
             })
         });
+        drop((watchdog, zones));
+        if let (Some(journal), Ok(_)) = (&mut journal, &ran) {
+            journal.clear();
+        }
         let (late, refusals, entered) = (
             engine.lateness().clone(),
             *engine.refusals(),
@@ -348,6 +433,45 @@ impl Plan {
         }
         Ok(Value::Object(summary))
     }
+}
+
+fn start_watchdog(
+    command: &[OsString],
+    diversion: &Diversion,
+    control: &Control,
+) -> Option<Watchdog> {
+    if command.is_empty() {
+        return None;
+    }
+    match Watchdog::start(command, diversion.tables()) {
+        Ok(watchdog) => Some(watchdog),
+        Err(error) => {
+            control.report(format!(
+                "without a watchdog, the rules stay while this process hangs: {error}"
+            ));
+            None
+        }
+    }
+}
+
+/// Returns the zones of connection tracking for a gateway: the side that it does not face has
+/// one of its own.
+fn zones(station: &Station, diversion: &Diversion) -> Option<ConnectionZones> {
+    let faced = station.facing_end()?;
+    let side = |at: usize| {
+        let side = &diversion.sides[at];
+        ZoneSide {
+            interfaces: (side.interfaces.iter())
+                .map(|interface| interface.name.clone())
+                .collect(),
+            device: side.device.clone(),
+        }
+    };
+    Some(ConnectionZones::new(
+        side(1 - faced),
+        side(faced),
+        diversion.index(),
+    ))
 }
 
 fn to_json(what: &impl serde::Serialize) -> Result<Value, GatewayError> {

@@ -191,7 +191,8 @@ impl OldConnections {
     }
 
     /// Number of connections of which a host has yet to be reset.
-    pub(super) fn count(&self) -> usize {
+    #[cfg(test)]
+    fn count(&self) -> usize {
         self.connections.len()
     }
 

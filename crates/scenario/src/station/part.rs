@@ -107,6 +107,16 @@ impl Station {
         })
     }
 
+    /// Returns which of the two links the gateway faces, in the order in which they were given.
+    #[must_use]
+    pub fn facing_end(&self) -> Option<usize> {
+        self.scenario.nodes.iter().find_map(|node| match &node.kind {
+            NodeKind::Gateway(Gateway::Split(split)) => Some(split.facing),
+            NodeKind::Gateway(Gateway::Hybrid(hybrid)) => Some(hybrid.facing),
+            _ => None,
+        })
+    }
+
     /// Sets the secret of this machine, for the timestamps and sequence numbers of its gateway.
     pub fn set_secret(&mut self, secret: HostSecret) {
         for node in &mut self.scenario.nodes {

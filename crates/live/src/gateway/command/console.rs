@@ -1,5 +1,6 @@
 //! The process around the command: its streams and signals, and how it fails.
 
+use std::ffi::OsString;
 use std::io;
 
 use serde_json::Value;
@@ -23,6 +24,11 @@ pub trait Console {
     /// # Errors
     /// If the command is to end. It ends with this error.
     fn check_interrupt(&mut self) -> io::Result<()>;
+
+    /// Returns the program and first words that run this command in another process.
+    fn command(&self) -> Vec<OsString> {
+        vec!["/proc/self/exe".into()]
+    }
 
     /// From now on, has [`Console::wait`] report SIGINT, SIGTERM and SIGHUP. An ignored SIGHUP, as
     /// under nohup, stays ignored.

@@ -36,6 +36,10 @@ pub use options::{ParameterDescription, command_line, parameters};
 /// # Errors
 /// If the request is wrong or the work fails.
 pub fn run(words: Vec<OsString>, console: &mut dyn Console) -> Result<u8, CommandError> {
+    if let Some(tables) = watched_tables(&words) {
+        super::watchdog::watch(tables)?;
+        return Ok(0);
+    }
     match options::parse(words)? {
         Parsed::Help(text) => {
             console.print(&text)?;
@@ -45,6 +49,15 @@ pub fn run(words: Vec<OsString>, console: &mut dyn Console) -> Result<u8, Comman
         Parsed::Options(options) if options.clean => clean(&options, console),
         Parsed::Options(options) => forward(*options, console),
     }
+}
+
+/// Returns the routing tables in the command line of the watchdog's second process.
+fn watched_tables(words: &[OsString]) -> Option<[u32; 2]> {
+    let [command, one, other] = words else {
+        return None;
+    };
+    let table = |word: &OsString| word.to_str()?.parse().ok();
+    (command == super::watchdog::COMMAND).then_some([table(one)?, table(other)?])
 }
 
 fn clean(options: &Options, console: &mut dyn Console) -> Result<u8, CommandError> {
@@ -104,6 +117,7 @@ fn forward(options: Options, console: &mut dyn Console) -> Result<u8, CommandErr
         addresses: addresses(options.address.as_deref(), options.peer.as_deref())?,
         interfaces,
         duration,
+        command: console.command(),
         source: source.name(),
         text: source.text(),
     };
