@@ -134,16 +134,17 @@ impl Tun {
     /// If the device no longer exists.
     pub(crate) fn write_queued(&mut self, mut change: impl FnMut(&mut [u8])) -> io::Result<Lost> {
         let (device, mut lost) = (&self.device, Lost::default());
-        self.coalescer.drain(|offload, packet, count| {
-            change(packet);
-            match sent(device.send_vectored(&[IoSlice::new(offload), IoSlice::new(packet)]))? {
-                Sent::Taken => {}
-                Sent::Refused => lost.refused += count as u64,
-                Sent::Down => lost.down += count as u64,
-            }
-            Ok(())
-        })
-        .map(|()| lost)
+        self.coalescer
+            .drain(|offload, packet, count| {
+                change(packet);
+                match sent(device.send_vectored(&[IoSlice::new(offload), IoSlice::new(packet)]))? {
+                    Sent::Taken => {}
+                    Sent::Refused => lost.refused += count as u64,
+                    Sent::Down => lost.down += count as u64,
+                }
+                Ok(())
+            })
+            .map(|()| lost)
     }
 }
 

@@ -48,7 +48,9 @@ impl Console for PythonConsole {
     }
 
     fn command(&self) -> Vec<OsString> {
-        ["/proc/self/exe", "-m", "bentpipe", "gateway"].map(OsString::from).into()
+        ["/proc/self/exe", "-m", "bentpipe", "gateway"]
+            .map(OsString::from)
+            .into()
     }
 
     fn handle_signals(&mut self) -> io::Result<()> {

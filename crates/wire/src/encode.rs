@@ -291,7 +291,13 @@ impl<A: Addressing> Encoder<A> {
                 bytes,
             );
         }
-        self.write_ip(packets, reference, (source, destination), total_length, bytes);
+        self.write_ip(
+            packets,
+            reference,
+            (source, destination),
+            total_length,
+            bytes,
+        );
         let segment = bytes.len();
         let header = TcpHeader {
             source_port: packet.source.port,

@@ -200,7 +200,10 @@ mod tests {
             opened += 1;
         }
         assert_eq!(opened, 101);
-        assert_eq!(admission.half_open_room(&key(9, 999)), HalfOpenRoom::SourceFull);
+        assert_eq!(
+            admission.half_open_room(&key(9, 999)),
+            HalfOpenRoom::SourceFull
+        );
         // Others still have room.
         assert_eq!(admission.half_open_room(&key(8, 1)), HalfOpenRoom::Free);
         // An answer makes room for this source.
@@ -213,12 +216,21 @@ mod tests {
     fn the_oldest_of_many_sources_is_given_up_after_a_second() {
         let mut admission = Admission::new(MEMORY, STATE);
         for source in 0..100 {
-            assert_eq!(admission.half_open_room(&key(source, 1)), HalfOpenRoom::Free);
+            assert_eq!(
+                admission.half_open_room(&key(source, 1)),
+                HalfOpenRoom::Free
+            );
             admission.opened(&key(source, 1), source, Time::ZERO);
         }
         assert_eq!(admission.half_open_room(&key(777, 1)), HalfOpenRoom::Full);
-        assert_eq!(admission.take_oldest(Time::ZERO + Span::from_millis(999)), None);
-        assert_eq!(admission.take_oldest(Time::ZERO + Span::from_secs(1)), Some(0));
+        assert_eq!(
+            admission.take_oldest(Time::ZERO + Span::from_millis(999)),
+            None
+        );
+        assert_eq!(
+            admission.take_oldest(Time::ZERO + Span::from_secs(1)),
+            Some(0)
+        );
         admission.give_up(key(0, 1));
         assert!(admission.answers_given_up(&key(0, 1).reversed()));
         assert!(!admission.answers_given_up(&key(1, 1).reversed()));

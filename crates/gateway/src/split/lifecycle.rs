@@ -363,11 +363,8 @@ impl<P: Payload> Split<P> {
             cx.packets.release(syn);
         }
         for stream in &pair.streams {
-            self.budget.change_stream(
-                (stream.promised, 0),
-                (stream.reserved, 0),
-                (stream.held, 0),
-            );
+            self.budget
+                .change_stream((stream.promised, 0), (stream.reserved, 0), (stream.held, 0));
         }
         self.budget.change_state((Self::state_bytes() as u64, 0));
         if pair.is_half_open {

@@ -239,7 +239,10 @@ mod tests {
         assert!(budget.is_overcommitted());
         // Equal shares, and one share is left.
         let (least, most) = (held.iter().min(), held.iter().max());
-        assert!(most <= least.map(|least| least + 2 * segment).as_ref(), "{least:?} {most:?}");
+        assert!(
+            most <= least.map(|least| least + 2 * segment).as_ref(),
+            "{least:?} {most:?}"
+        );
         assert!(budget.accepts(0, segment, true));
         // The last eighth is for data in order.
         assert!(!budget.accepts(0, 10_000, false));

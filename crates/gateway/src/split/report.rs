@@ -99,7 +99,10 @@ impl<P: Payload> Split<P> {
         if self.settings.secret.is_some() {
             for (name, value) in [
                 ("connections.half_open", self.admission.half_open().into()),
-                ("connections.refused_half_open", self.counters.refused_half_open),
+                (
+                    "connections.refused_half_open",
+                    self.counters.refused_half_open,
+                ),
                 ("connections.half_open_given_up", self.counters.given_up),
                 ("packets.over_memory", self.counters.payloads_dropped),
             ] {

@@ -9,9 +9,9 @@ use bentpipe_tcp::{
 use bentpipe_types::{Ctx, Flags, FlowKey, IpFields, Packet, PacketRef, Port, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::host_secret::{HostSecret, timestamp_offset};
 use super::memory_budget::MemoryBudget;
 use super::path_memory::{MIN_BYTES_CARRIED, PathMemory};
-use super::host_secret::{HostSecret, timestamp_offset};
 use super::{Confirmation, Settings};
 use crate::icmp::IcmpReport;
 

@@ -46,7 +46,10 @@ impl AcknowledgmentThinning {
             let Some((key, number)) = acknowledgment(packets, packet) else {
                 return true;
             };
-            let is_superfluous = self.latest.get(&key).is_some_and(|latest| number.before(*latest));
+            let is_superfluous = self
+                .latest
+                .get(&key)
+                .is_some_and(|latest| number.before(*latest));
             if is_superfluous {
                 packets.release(packet);
             }
@@ -94,9 +97,9 @@ mod tests {
             });
         };
         for (port, number, data, sack) in [
-            (1, 100, 0, false), // superfluous
-            (2, 100, 0, false), // of another flow
-            (1, 200, 0, true),  // SACK
+            (1, 100, 0, false),   // superfluous
+            (2, 100, 0, false),   // of another flow
+            (1, 200, 0, true),    // SACK
             (1, 200, 500, false), // data
             (1, 300, 0, false),
             (1, 300, 0, false), // a duplicate

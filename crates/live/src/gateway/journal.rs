@@ -32,7 +32,13 @@ pub(super) struct Journal {
 pub(super) fn path(gateway: &str) -> PathBuf {
     let namespace = std::fs::metadata("/proc/self/ns/net").map_or(0, |found| found.ino());
     let name: String = (gateway.chars())
-        .map(|letter| if letter.is_alphanumeric() { letter } else { '_' })
+        .map(|letter| {
+            if letter.is_alphanumeric() {
+                letter
+            } else {
+                '_'
+            }
+        })
         .collect();
     Path::new(RUNTIME_DIRECTORY).join(format!("{name}-{namespace}.connections"))
 }
@@ -168,7 +174,10 @@ mod tests {
             key: Some(key(ends(index as u16 + 1_000))),
         };
         journal.changes().extend([opened(0), opened(5), opened(7)]);
-        journal.changes().push(ConnectionChange { index: 5, key: None });
+        journal.changes().push(ConnectionChange {
+            index: 5,
+            key: None,
+        });
         journal.write().expect("room");
         assert!(Journal::open(&path).is_err(), "it is locked");
         drop(journal);

@@ -136,7 +136,11 @@ impl OldConnections {
             }
             self.probes.pop_front();
             // A host that was reset, or has reset the connection itself, needs no probe.
-            if self.connections.get(&ends).is_some_and(|reset| !reset[1 - end]) {
+            if self
+                .connections
+                .get(&ends)
+                .is_some_and(|reset| !reset[1 - end])
+            {
                 let (source, destination) = (ends[end], ends[1 - end]);
                 self.send(&bare_segment(source, destination, 0, ACK));
                 if number < PROBES {
@@ -214,7 +218,10 @@ mod tests {
 
     /// Returns an empty list of two old connections, whose packets go nowhere.
     fn old(connections: &[Ends]) -> OldConnections {
-        let device = File::options().write(true).open("/dev/null").expect("a device");
+        let device = File::options()
+            .write(true)
+            .open("/dev/null")
+            .expect("a device");
         OldConnections::new(connections.to_vec(), device, Time::ZERO)
     }
 
@@ -228,7 +235,10 @@ mod tests {
         let mut all = old(&[ends()]);
         assert!(all.takes(&packet(opener, responder, ACK)));
         assert_eq!(all.count(), 1);
-        assert!(all.takes(&packet(opener, responder, ACK)), "again, if the RST was lost");
+        assert!(
+            all.takes(&packet(opener, responder, ACK)),
+            "again, if the RST was lost"
+        );
         assert!(all.takes(&packet(responder, opener, ACK)));
         assert_eq!(all.count(), 0);
         assert!(!all.takes(&packet(opener, responder, ACK)));

@@ -104,11 +104,7 @@ impl Joined {
 
     /// Whether a segment belongs to the same flow: addresses and ports.
     fn is_same_flow(&self, first: &Segment, other: &[u8]) -> bool {
-        let addresses = if first.ip_length == 20 {
-            12..20
-        } else {
-            8..40
-        };
+        let addresses = if first.ip_length == 20 { 12..20 } else { 8..40 };
         let ports = first.ip_length..first.ip_length + 4;
         self.bytes[0] >> 4 == other[0] >> 4
             && self.bytes[addresses.clone()] == other[addresses]
@@ -252,7 +248,14 @@ mod tests {
     use super::*;
 
     /// Returns a segment with valid checksums.
-    fn packet(v6: bool, port: u16, sequence: u32, flags: u8, window: u16, payload: &[u8]) -> Vec<u8> {
+    fn packet(
+        v6: bool,
+        port: u16,
+        sequence: u32,
+        flags: u8,
+        window: u16,
+        payload: &[u8],
+    ) -> Vec<u8> {
         let tcp_length = 32 + payload.len();
         let mut bytes = if v6 {
             let mut ip = vec![0x60, 0, 0, 0, 0, 0, TCP, 64];
@@ -289,10 +292,18 @@ mod tests {
 
     fn addresses(bytes: &[u8]) -> (IpAddr, IpAddr) {
         if bytes[0] >> 4 == 6 {
-            let at = |at: usize| <[u8; 16]>::try_from(&bytes[at..at + 16]).expect("16 bytes").into();
+            let at = |at: usize| {
+                <[u8; 16]>::try_from(&bytes[at..at + 16])
+                    .expect("16 bytes")
+                    .into()
+            };
             (at(8), at(24))
         } else {
-            let at = |at: usize| <[u8; 4]>::try_from(&bytes[at..at + 4]).expect("4 bytes").into();
+            let at = |at: usize| {
+                <[u8; 4]>::try_from(&bytes[at..at + 4])
+                    .expect("4 bytes")
+                    .into()
+            };
             (at(12), at(16))
         }
     }
@@ -341,7 +352,10 @@ mod tests {
                 assert_eq!(partial, sum.to_be_bytes());
                 if ip == 20 {
                     assert_eq!(checksum(&bytes[..20]), 0);
-                    assert_eq!(usize::from(u16::from_be_bytes([bytes[2], bytes[3]])), bytes.len());
+                    assert_eq!(
+                        usize::from(u16::from_be_bytes([bytes[2], bytes[3]])),
+                        bytes.len()
+                    );
                 }
             }
             out.extend(pieces);

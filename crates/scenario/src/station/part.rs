@@ -110,11 +110,14 @@ impl Station {
     /// Returns which of the two links the gateway faces, in the order in which they were given.
     #[must_use]
     pub fn facing_end(&self) -> Option<usize> {
-        self.scenario.nodes.iter().find_map(|node| match &node.kind {
-            NodeKind::Gateway(Gateway::Split(split)) => Some(split.facing),
-            NodeKind::Gateway(Gateway::Hybrid(hybrid)) => Some(hybrid.facing),
-            _ => None,
-        })
+        self.scenario
+            .nodes
+            .iter()
+            .find_map(|node| match &node.kind {
+                NodeKind::Gateway(Gateway::Split(split)) => Some(split.facing),
+                NodeKind::Gateway(Gateway::Hybrid(hybrid)) => Some(hybrid.facing),
+                _ => None,
+            })
     }
 
     /// Sets the secret of this machine, for the timestamps and sequence numbers of its gateway.

@@ -312,7 +312,10 @@ fn half_open_connections_of_a_source_are_limited() {
     let gateway = &net.gateways[0];
     let limit = (16 << 20) / 8 / Split::<Ranges>::state_bytes() as u32;
     assert_eq!(gateway.admission.half_open(), limit / 2 + 1);
-    assert_eq!(gateway.counters.refused_half_open, u64::from(400 - limit / 2 - 1));
+    assert_eq!(
+        gateway.counters.refused_half_open,
+        u64::from(400 - limit / 2 - 1)
+    );
     let said = gateway.remark().unwrap_or_default();
     assert!(said.contains("wait for an answer"), "{said}");
 }
@@ -351,7 +354,8 @@ fn handshake_timestamps(key: u64, hosts_have_them: bool, set_up: Confirmation) -
         let note = move |_, packet, packets: &mut PacketStore| {
             let record = packets.get(packet);
             if record.flags.has(Flags::SYN) {
-                seen.borrow_mut().push(record.timestamps().map_or(0, |(value, _)| value));
+                seen.borrow_mut()
+                    .push(record.timestamps().map_or(0, |(value, _)| value));
             }
             Some(())
         };
@@ -365,7 +369,10 @@ fn handshake_timestamps(key: u64, hosts_have_them: bool, set_up: Confirmation) -
     let sent = [1; 100_000];
     net.at(CLIENT, |socket, cx| socket.write(Source::Bytes(&sent), cx));
     net.run(Span::from_secs(3));
-    assert_eq!(net.at(SERVER, |socket, cx| socket.read(u64::MAX, cx)), 100_000);
+    assert_eq!(
+        net.at(SERVER, |socket, cx| socket.read(u64::MAX, cx)),
+        100_000
+    );
     seen.take()
 }
 
@@ -388,6 +395,11 @@ fn timestamps_of_their_own_cannot_be_predicted() {
     assert!(facing(1) > 10_000, "no time since the start");
     // With an early answer, the server's timestamp is yet unknown.
     let early = |key| handshake_timestamps(key, true, Confirmation::Early);
-    let answers = |key: u64| -> Vec<u32> { early(key).into_iter().filter(|value| *value > 10_000).collect() };
+    let answers = |key: u64| -> Vec<u32> {
+        early(key)
+            .into_iter()
+            .filter(|value| *value > 10_000)
+            .collect()
+    };
     assert_ne!(answers(1), answers(2));
 }

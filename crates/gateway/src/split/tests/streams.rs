@@ -470,12 +470,18 @@ fn a_live_stream_takes_what_its_path_needs() {
         let begun = net.world.now;
         let done = |net: &Net| net.state(SERVER) == State::CloseWait;
         assert!(net.run_until(begun + Span::from_secs(60), done));
-        (net.world.now.since(begun).as_secs_f64(), net.count(0, "bytes_held.max"))
+        (
+            net.world.now.since(begun).as_secs_f64(),
+            net.count(0, "bytes_held.max"),
+        )
     };
     // The gateway's own send buffer limits neither.
     let (free_s, _) = most_held(false, 500);
     let (limited_s, held) = most_held(true, 500);
-    assert!(limited_s <= 1.02 * free_s, "{limited_s} s instead of {free_s} s");
+    assert!(
+        limited_s <= 1.02 * free_s,
+        "{limited_s} s instead of {free_s} s"
+    );
     assert!(held > 1_000_000, "{held}");
 }
 
