@@ -201,6 +201,14 @@ class Gateway:
         self.process.kill()
         self.process.wait()
 
+    def kill_with_watchdog(self) -> None:
+        """Kill it with its second process, which would remove the rules."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        children = [(task / "children").read_text("ascii").split() for task in tasks]
+        for child in (int(each) for all_of_task in children for each in all_of_task):
+            os.kill(child, signal.SIGKILL)
+        self.kill()
+
 
 @contextlib.contextmanager
 def gateway(

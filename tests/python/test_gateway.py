@@ -194,7 +194,7 @@ def test_killed_gateway_forwards_and_its_rules_are_cleaned_up(
     listen(server)
     with gateway(hub, file, *HUB) as running:
         fetch(client, SERVER[0], 1000)
-        running.kill()
+        running.kill_with_watchdog()
     # Rules are left, which find nothing, and groups; neither devices nor routes.
     assert len(gateway_state(hub)) == 10 + 2
     fetch(client, SERVER[0])
@@ -202,7 +202,7 @@ def test_killed_gateway_forwards_and_its_rules_are_cleaned_up(
     with gateway(hub, file, *HUB) as running:
         assert any("removed 10 rules" in line for line in running.said), running.said
         fetch(client, SERVER[0])
-        running.kill()
+        running.kill_with_watchdog()
     assert json.loads(hub.run(*GATEWAY, "--clean", "--json")) == {"rules": 10, "groups": 2}
     assert gateway_state(hub) == []
     fetch(client, SERVER[0])

@@ -66,7 +66,7 @@ def test_ignored_hangup_stays_ignored(boxes: list[Box], tmp_path: Path) -> None:
 def test_killed_program_is_cleaned_up_after(boxes: list[Box], tmp_path: Path) -> None:
     _, hub, _ = boxes
     with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB, command=PROGRAM) as running:
-        running.kill()
+        running.kill_with_watchdog()
     assert json.loads(hub.run(*PROGRAM, "--clean", "--json")) == {"rules": 10, "groups": 2}
     assert hub.run(*PROGRAM, "--clean") == (
         "removed 0 rules, and took 0 interfaces out of groups\n"

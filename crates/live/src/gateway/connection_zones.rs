@@ -53,6 +53,14 @@ fn is_tracking() -> bool {
     count.is_ok_and(|count| count.trim() != "0")
 }
 
+/// Whether rules of this namespace need connection tracking, also those of iptables-nft. Packets
+/// before the first check would get entries of the wrong zone.
+fn has_rules() -> bool {
+    const WORDS: [&str; 5] = ["masquerade", "snat", "dnat", "ct state", "conntrack"];
+    let rules = nft("list ruleset\n").unwrap_or_default().to_lowercase();
+    WORDS.iter().any(|word| rules.contains(word))
+}
+
 /// Runs `nft` with these commands.
 fn nft(commands: &str) -> io::Result<String> {
     let mut child = Command::new("nft")
@@ -92,21 +100,42 @@ pub(super) fn remove_leftovers(is_alive: impl Fn(u32) -> bool) {
     }
 }
 
+/// Removes the tables of a killed process, by the indices of its devices.
+pub(super) fn remove(indices: [u32; 2]) {
+    for index in indices.into_iter().filter(|_| is_tracking()) {
+        let _ = nft(&format!("delete table inet {TABLE_PREFIX}{index}\n"));
+    }
+}
+
 impl ConnectionZones {
-    /// Prepares the zones of two sides; `index` is the index of one of their devices.
-    pub(super) fn new(separate: ZoneSide, default: ZoneSide, index: u32) -> Self {
-        Self {
+    /// Prepares the zones of two sides; `index` is the index of one of their devices. Returns a
+    /// message for the user, if connections are tracked.
+    pub(super) fn start(
+        separate: ZoneSide,
+        default: ZoneSide,
+        index: u32,
+    ) -> (Self, Option<String>) {
+        let mut zones = Self {
             sides: [separate, default],
             zone: index,
             state: State::Waiting,
-        }
+        };
+        let message = if has_rules() {
+            zones.install()
+        } else {
+            zones.check()
+        };
+        (zones, message)
     }
 
     /// Makes the table once the kernel tracks connections. Returns a message for the user.
     pub(super) fn check(&mut self) -> Option<String> {
-        if self.state != State::Waiting || !is_tracking() {
-            return None;
-        }
+        (self.state == State::Waiting && is_tracking())
+            .then(|| self.install())
+            .flatten()
+    }
+
+    fn install(&mut self) -> Option<String> {
         match nft(&self.commands()) {
             Ok(_) => {
                 self.state = State::Installed;

@@ -136,7 +136,7 @@ pub fn remove_leftovers() -> io::Result<Leftovers> {
     Ok(Leftovers { rules, groups })
 }
 
-/// Removes the rules of two routing tables, while their devices exist.
+/// Removes the rules of two routing tables, while their devices may exist.
 ///
 /// # Errors
 /// Without CAP_NET_ADMIN.
@@ -145,6 +145,22 @@ pub(super) fn remove_rules(tables: [u32; 2]) -> io::Result<()> {
     netlink.remove_rules(PROTOCOL, |rule| {
         tables.contains(&rule.suppressed.unwrap_or(rule.table))
     })?;
+    Ok(())
+}
+
+/// Removes the rules of two routing tables, and takes interfaces out of the groups with the same
+/// numbers.
+///
+/// # Errors
+/// Without CAP_NET_ADMIN.
+pub(super) fn remove_all(tables: [u32; 2]) -> io::Result<()> {
+    remove_rules(tables)?;
+    let mut netlink = Netlink::routes()?;
+    let interfaces = netlink.interfaces()?;
+    for interface in (interfaces.iter()).filter(|one| tables.contains(&one.group)) {
+        netlink.set_group(interface.index, 0)?;
+    }
+    connection_zones::remove(tables.map(|table| table & INDEX_MASK));
     Ok(())
 }
 

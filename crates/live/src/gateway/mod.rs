@@ -297,7 +297,7 @@ impl Plan {
             let old = OldConnections::new(left, device, clock.now());
             Some(Arc::new(Mutex::new(old)))
         };
-        let mut zones = zones(&self.station, &diversion);
+        let mut zones = zones(&self.station, &diversion, control);
         let mut engine = Engine::new(outside.network);
         if errors {
             engine.thin_acknowledgments();
@@ -456,7 +456,7 @@ fn start_watchdog(
 
 /// Returns the zones of connection tracking for a gateway: the side that it does not face has
 /// one of its own.
-fn zones(station: &Station, diversion: &Diversion) -> Option<ConnectionZones> {
+fn zones(station: &Station, diversion: &Diversion, control: &Control) -> Option<ConnectionZones> {
     let faced = station.facing_end()?;
     let side = |at: usize| {
         let side = &diversion.sides[at];
@@ -467,11 +467,11 @@ fn zones(station: &Station, diversion: &Diversion) -> Option<ConnectionZones> {
             device: side.device.clone(),
         }
     };
-    Some(ConnectionZones::new(
-        side(1 - faced),
-        side(faced),
-        diversion.index(),
-    ))
+    let (zones, message) = ConnectionZones::start(side(1 - faced), side(faced), diversion.index());
+    if let Some(line) = message {
+        control.report(line);
+    }
+    Some(zones)
 }
 
 fn to_json(what: &impl serde::Serialize) -> Result<Value, GatewayError> {

@@ -118,8 +118,8 @@ pub(super) fn watch(tables: [u32; 2]) -> io::Result<()> {
             Ok(_) => {
                 // Buffered reads would delay the end.
                 if beats.read(&mut bytes)? == 0 {
-                    diversion::remove_leftovers()?;
-                    return Ok(());
+                    // Its devices may exist a moment longer.
+                    return diversion::remove_all(tables);
                 }
                 patience = PollTimeout::from(PATIENCE_MS);
             }
