@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .boxes import fetch, gateway, listen, live, row
 from .test_gateway import HUB, SERVER, SPLIT, write_scenario
+from .test_gateway_program import PROGRAM
 
 pytestmark = live
 
@@ -77,7 +78,7 @@ def test_thousands_of_idle_connections_are_split_in_little_memory(tmp_path: Path
         serving = server.python(ANSWERS)
         assert serving.stdout is not None
         assert serving.stdout.readline() == "listening\n"
-        with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB) as running:
+        with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB, command=PROGRAM) as running:
             before = memory_kb(running.process.pid)
             asking = client.python(OPENS, SERVER[0], str(IDLE))
             assert asking.stdout is not None

@@ -619,6 +619,12 @@ impl<P: Payload> SplitConnection<P> {
             );
             (stream.promised, stream.reserved, stream.held) = (promised, reserved, held);
         }
+        // Most connections hold nothing most of the time.
+        if P::KEEPS_BYTES && self.streams.iter().all(|stream| stream.held == 0) {
+            for leg in self.legs.iter_mut().flatten() {
+                leg.shrink();
+            }
+        }
         self.next_step(settings)
     }
 

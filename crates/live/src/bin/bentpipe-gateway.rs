@@ -4,7 +4,8 @@
 mod process {
     use std::io::{self, IsTerminal, Write};
     use std::os::fd::AsFd;
-    use std::process::ExitCode;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, ExitCode};
 
     use bentpipe_live::gateway::command::{CommandError, Console, Wake, run};
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -93,7 +94,31 @@ mod process {
         mask.unwrap_or(0) >> (signal as u32 - 1) & 1 == 1
     }
 
+    /// glibc's settings by which memory of idle connections is returned to the system: allocations
+    /// of a page or more are mapped one by one. Otherwise the heap never shrinks below its largest
+    /// use, since something at its end is always in use.
+    const MALLOC_SETTINGS: (&str, &str) = (
+        "GLIBC_TUNABLES",
+        "glibc.malloc.mmap_threshold=4096:glibc.malloc.mmap_max=60000",
+    );
+
+    /// Starts the program again with [`MALLOC_SETTINGS`], which are read at the start of a process
+    /// only. Settings of the operator have precedence.
+    fn restart_with_malloc_settings() {
+        let (name, value) = MALLOC_SETTINGS;
+        if std::env::var_os(name).is_none() {
+            let mut command = Command::new("/proc/self/exe");
+            if let Some(own_name) = std::env::args_os().next() {
+                command.arg0(own_name);
+            }
+            command.args(std::env::args_os().skip(1)).env(name, value);
+            // It returns only if that failed. Then it goes on without them.
+            let _ = command.exec();
+        }
+    }
+
     pub(super) fn main() -> ExitCode {
+        restart_with_malloc_settings();
         let (status, message) = match run(
             std::env::args_os().skip(1).collect(),
             &mut Process::default(),
