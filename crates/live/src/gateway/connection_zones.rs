@@ -81,6 +81,11 @@ fn nft(commands: &str) -> io::Result<String> {
     Err(io::Error::other(line))
 }
 
+/// Whether the program that sets zones is installed.
+pub(super) fn is_available() -> bool {
+    nft("").is_ok()
+}
+
 /// Removes the tables of killed processes: those whose device does not exist.
 pub(super) fn remove_leftovers(is_alive: impl Fn(u32) -> bool) {
     if !is_tracking() {

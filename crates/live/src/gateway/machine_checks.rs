@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
 
+use super::connection_zones;
 use crate::netlink::forwarding::Interface;
 
 /// Returns an error message if this process cannot run a gateway on this machine.
@@ -57,8 +58,10 @@ pub(super) fn setting_notes<'i>(interfaces: impl Iterator<Item = &'i Interface>)
             "{name} is down: `ip link set {name} up` brings it up"
         ));
     }
-    if sysctl("net.netfilter.nf_conntrack_count").is_some_and(|count| count != "0") {
-        lines.push("the kernel tracks connections (nf_conntrack), and diverted packets pass it twice: use another machine for NAT and stateful filters, or exempt diverted packets with `notrack` rules".to_owned());
+    if sysctl("net.netfilter.nf_conntrack_count").is_some_and(|count| count != "0")
+        && !connection_zones::is_available()
+    {
+        lines.push("the kernel tracks connections (nf_conntrack), and `nft` is missing, which makes a zone for diverted packets: install nftables".to_owned());
     }
     lines
 }
