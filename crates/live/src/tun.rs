@@ -35,8 +35,8 @@ pub struct TunSettings {
 /// Reads use segmentation offload (IFF_VNET_HDR): one read returns up to 64 KiB that the kernel's
 /// TCP sent at once. They are split here into the packets that the kernel would have sent. That
 /// saves the kernel a system call and a pass through its device code for each packet.
-/// [`send`](Device::send) writes single packets; [`queue`](Tun::queue) joins consecutive segments of
-/// a flow, for hosts that are not on this machine.
+/// [`send`](Device::send) writes single packets; [`queue`](Tun::queue) joins consecutive segments
+/// of a flow, for hosts that are not on this machine.
 pub struct Tun {
     device: SyncDevice,
     coalescer: Coalescer,

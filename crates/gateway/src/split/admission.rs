@@ -30,8 +30,8 @@ struct Source {
 /// proved that it receives the answer.
 ///
 /// A source may have as many half-open connections as are left for all others (a dynamic threshold,
-/// as in `memory_budget`). If all are taken, the oldest one is given up. So SYNs with forged sources
-/// delay other connections, and do not keep them from being split.
+/// as in `memory_budget`). If all are taken, the oldest one is given up. So SYNs with forged
+/// sources delay other connections, and do not keep them from being split.
 #[derive(Debug)]
 pub(super) struct Admission {
     sources: FxHashMap<HostAddress, Source>,
@@ -106,7 +106,8 @@ impl Admission {
         }
     }
 
-    /// Removes and returns the oldest entry, if it is old enough. Its connection may be open or gone.
+    /// Removes and returns the oldest entry, if it is old enough. Its connection may be open or
+    /// gone.
     pub(super) fn take_oldest(&mut self, now: Time) -> Option<u32> {
         let (at, index) = self.half_open.front().copied()?;
         if now.since(at) < MIN_HALF_OPEN_TIME {

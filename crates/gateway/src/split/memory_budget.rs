@@ -101,8 +101,8 @@ impl MemoryBudget {
         (2 * first <= left).then_some(first)
     }
 
-    /// Returns true if a source with so many connections may open one more. Its connections may take
-    /// as much memory as is left for all others.
+    /// Returns true if a source with so many connections may open one more. Its connections may
+    /// take as much memory as is left for all others.
     pub(super) fn allows_source(&self, connections: u32, state: u64) -> bool {
         u64::from(connections) * state <= self.available()
     }
@@ -122,8 +122,8 @@ impl MemoryBudget {
         self.suspended = count;
     }
 
-    /// Returns true if a stream that holds `held` bytes may receive `more` of them. `in_order`: they
-    /// are the next ones of the stream, which may be delivered at once.
+    /// Returns true if a stream that holds `held` bytes may receive `more` of them. `in_order`:
+    /// they are the next ones of the stream, which may be delivered at once.
     ///
     /// If more than the total is reserved, a stream may hold as much as is left for all others. An
     /// eighth of the memory is only for data in order, so that gaps can be closed.
@@ -147,8 +147,8 @@ impl MemoryBudget {
         promised + self.available().saturating_sub(promised) / 2
     }
 
-    /// Records a change of the bytes promised and held, each as a pair of old and new value. All that
-    /// is promised is reserved.
+    /// Records a change of the bytes promised and held, each as a pair of old and new value. All
+    /// that is promised is reserved.
     #[inline]
     pub(super) fn change(&mut self, promised: (u64, u64), held: (u64, u64)) {
         self.change_stream(promised, promised, held);

@@ -304,8 +304,8 @@ impl<P: Payload> SplitConnection<P> {
     }
 
     /// Has the other leg's packets carry the traffic class and flow label of this packet, unless it
-    /// is outside the window, and so possibly forged. The hop limit is that of the SYN or its answer,
-    /// less one hop.
+    /// is outside the window, and so possibly forged. The hop limit is that of the SYN or its
+    /// answer, less one hop.
     fn carry_ip_fields(&mut self, side: usize, packet: PacketRef, cx: &Ctx<'_>) {
         let (Some(leg), Some(fields)) = (&self.legs[side], cx.packets.ip_fields(packet)) else {
             return;
@@ -536,10 +536,11 @@ impl<P: Payload> SplitConnection<P> {
                 .any(|leg| matches!(leg.state(), State::SynSent | State::SynReceived))
     }
 
-    /// Returns the bytes that the stream arriving at leg `from` needs, so that neither leg waits for
-    /// the other:
+    /// Returns the bytes that the stream arriving at leg `from` needs, so that neither leg waits
+    /// for the other:
     ///
-    /// * twice the congestion window of the leg that sends them on, as in Linux's tcp_sndbuf_expand;
+    /// * twice the congestion window of the leg that sends them on, as in Linux's
+    ///   tcp_sndbuf_expand;
     /// * four times what was delivered in a round trip of the sender, whose rate may double in the
     ///   next one (receive buffer autotuning, as in Linux's tcp_rcv_space_adjust);
     /// * and a minimum, for short bursts.

@@ -7,7 +7,8 @@
 //!
 //! The side that the gateway faces keeps the default zone. In the other side's zone are:
 //!
-//! * packets from its interfaces to the side faced, or to this machine, whose addresses NAT may use;
+//! * packets from its interfaces to the side faced, or to this machine, whose addresses NAT may
+//!   use;
 //! * packets that the gateway sends to it;
 //! * packets of this machine to it.
 //!

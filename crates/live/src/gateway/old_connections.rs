@@ -2,8 +2,8 @@
 //!
 //! Their hosts wait for data that was lost with the process, possibly for ever. Each is sent a
 //! segment outside its window. It answers with an acknowledgment (RFC 9293 section 3.10.7.4), which
-//! shows the sequence number that it expects, and is reset with that number. Segments that hosts send
-//! by themselves are answered in the same way.
+//! shows the sequence number that it expects, and is reset with that number. Segments that hosts
+//! send by themselves are answered in the same way.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,9 +1,9 @@
 //! A second process that removes the routing rules when this one hangs or is killed.
 //!
-//! This process sends it a byte every half second. If none arrives for ten seconds, as after SIGSTOP
-//! or in a deadlock, the second process removes the rules, and the kernel forwards. It reports that
-//! with a byte on its standard output. If this process goes on, it resets its connections, whose
-//! hosts have exchanged segments without it, and diverts packets again.
+//! This process sends it a byte every half second. If none arrives for ten seconds, as after
+//! SIGSTOP or in a deadlock, the second process removes the rules, and the kernel forwards. It
+//! reports that with a byte on its standard output. If this process goes on, it resets its
+//! connections, whose hosts have exchanged segments without it, and diverts packets again.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};

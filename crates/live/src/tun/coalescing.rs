@@ -394,7 +394,8 @@ mod tests {
     }
 
     proptest! {
-        /// The kernel sends the same segments as without coalescing, in the same order in each flow.
+        /// The kernel sends the same segments as without coalescing, in the same order in each
+        /// flow.
         #[test]
         fn segments_are_unchanged(
             v6 in any::<bool>(),

@@ -151,8 +151,8 @@ impl PacketStore {
         self.real_packet_mut(reference).ip = Some(ip);
     }
 
-    /// Returns the IP header fields of a packet: those that it arrived with, with the hop limit that
-    /// is left, or those set by [`set_ip_fields`](Self::set_ip_fields).
+    /// Returns the IP header fields of a packet: those that it arrived with, with the hop limit
+    /// that is left, or those set by [`set_ip_fields`](Self::set_ip_fields).
     #[must_use]
     pub fn ip_fields(&self, reference: PacketRef) -> Option<IpFields> {
         let real_packet = self.real_packet(reference)?;
