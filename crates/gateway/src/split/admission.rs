@@ -80,6 +80,11 @@ impl Admission {
         }
     }
 
+    /// Returns true if more than half of the possible connections are half-open.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.half_open_count > self.half_open_limit / 2
+    }
+
     /// Number of half-open connections.
     pub(super) fn half_open(&self) -> u32 {
         self.half_open_count

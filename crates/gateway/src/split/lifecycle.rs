@@ -85,7 +85,8 @@ impl<P: Payload> Split<P> {
             self.forward(syn, cx);
             return;
         }
-        self.refusal_notice.note_admission(!self.budget.is_low());
+        let is_ample = !self.budget.is_low() && !self.admission.is_crowded();
+        self.refusal_notice.note_admission(is_ample);
         let syn = if towards == self.settings.facing && self.multiplex.is_some() {
             let request = OpenRequest {
                 key,

@@ -56,7 +56,7 @@ fn is_tracking() -> bool {
 
 /// Whether rules of this namespace need connection tracking, also those of iptables-nft. Packets
 /// before the first check would get entries of the wrong zone.
-fn has_rules() -> bool {
+pub(super) fn has_rules() -> bool {
     const WORDS: [&str; 5] = ["masquerade", "snat", "dnat", "ct state", "conntrack"];
     let rules = nft("list ruleset\n").unwrap_or_default().to_lowercase();
     WORDS.iter().any(|word| rules.contains(word))
@@ -114,24 +114,13 @@ pub(super) fn remove(indices: [u32; 2]) {
 }
 
 impl ConnectionZones {
-    /// Prepares the zones of two sides; `index` is the index of one of their devices. Returns a
-    /// message for the user, if connections are tracked.
-    pub(super) fn start(
-        separate: ZoneSide,
-        default: ZoneSide,
-        index: u32,
-    ) -> (Self, Option<String>) {
-        let mut zones = Self {
+    /// Prepares the zones of two sides; `index` is the index of one of their devices.
+    pub(super) fn new(separate: ZoneSide, default: ZoneSide, index: u32) -> Self {
+        Self {
             sides: [separate, default],
             zone: index,
             state: State::Waiting,
-        };
-        let message = if has_rules() {
-            zones.install()
-        } else {
-            zones.check()
-        };
-        (zones, message)
+        }
     }
 
     /// Makes the table once the kernel tracks connections. Returns a message for the user.
@@ -141,7 +130,8 @@ impl ConnectionZones {
             .flatten()
     }
 
-    fn install(&mut self) -> Option<String> {
+    /// Makes the table. Returns a message for the user.
+    pub(super) fn install(&mut self) -> Option<String> {
         match nft(&self.commands()) {
             Ok(_) => {
                 self.state = State::Installed;

@@ -265,6 +265,8 @@ impl Plan {
     /// # Errors
     /// If the machine refuses something.
     pub fn run(self, request: &Request, control: &Control) -> Result<Value, GatewayError> {
+        // Before the clock starts, as it takes a tenth of a second.
+        let has_tracking_rules = connection_zones::has_rules();
         let clock = Clock::start();
         let options = RunOptions {
             no_series: true,
@@ -297,7 +299,7 @@ impl Plan {
             let old = OldConnections::new(left, device, clock.now());
             Some(Arc::new(Mutex::new(old)))
         };
-        let mut zones = zones(&self.station, &diversion, control);
+        let mut zones = zones(&self.station, &diversion, has_tracking_rules, control);
         let mut engine = Engine::new(outside.network);
         if errors {
             engine.thin_acknowledgments();
@@ -456,7 +458,12 @@ fn start_watchdog(
 
 /// Returns the zones of connection tracking for a gateway: the side that it does not face has
 /// one of its own.
-fn zones(station: &Station, diversion: &Diversion, control: &Control) -> Option<ConnectionZones> {
+fn zones(
+    station: &Station,
+    diversion: &Diversion,
+    has_tracking_rules: bool,
+    control: &Control,
+) -> Option<ConnectionZones> {
     let faced = station.facing_end()?;
     let side = |at: usize| {
         let side = &diversion.sides[at];
@@ -467,7 +474,12 @@ fn zones(station: &Station, diversion: &Diversion, control: &Control) -> Option<
             device: side.device.clone(),
         }
     };
-    let (zones, message) = ConnectionZones::start(side(1 - faced), side(faced), diversion.index());
+    let mut zones = ConnectionZones::new(side(1 - faced), side(faced), diversion.index());
+    let message = if has_tracking_rules {
+        zones.install()
+    } else {
+        zones.check()
+    };
     if let Some(line) = message {
         control.report(line);
     }
