@@ -42,6 +42,7 @@ pub fn split() -> split::Split {
         idle_timeout: Span::from_secs(7_440),
         suspend_after: split::SUSPEND_AFTER,
         multiplex: None,
+        secret: None,
     })
 }
 
