@@ -7,16 +7,32 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bentpipe_types::{ConnectionChange, FlowKey, HostAddress, Party};
 use nix::fcntl::{Flock, FlockArg};
+use nix::getsockopt_impl;
+use nix::libc;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socket};
 
 use super::host_secret::{RUNTIME_DIRECTORY, create_runtime_directory};
 
 /// Length of a record in bytes.
 const RECORD: usize = 40;
+
+/// Number of a network namespace. No other one has it until the machine restarts, while inodes are
+/// used again.
+#[derive(Clone, Copy, Debug)]
+struct NamespaceCookie;
+
+getsockopt_impl!(
+    NamespaceCookie,
+    libc::SOL_SOCKET,
+    libc::SO_NETNS_COOKIE,
+    u64,
+    nix::sys::socket::sockopt::GetStruct<u64>
+);
 
 /// A connection in the journal: the host that opened it, and the other one.
 pub(super) type Ends = [SocketAddr; 2];
@@ -30,7 +46,15 @@ pub(super) struct Journal {
 
 /// Returns the path of the journal of a gateway in this network namespace.
 pub(super) fn path(gateway: &str) -> PathBuf {
-    let namespace = std::fs::metadata("/proc/self/ns/net").map_or(0, |found| found.ino());
+    let opened = socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::empty(),
+        None,
+    );
+    let namespace = opened
+        .and_then(|socket| getsockopt(&socket, NamespaceCookie))
+        .unwrap_or(0);
     let name: String = (gateway.chars())
         .map(|letter| {
             if letter.is_alphanumeric() {
