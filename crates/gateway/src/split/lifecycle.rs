@@ -81,7 +81,7 @@ impl<P: Payload> Split<P> {
             self.counters.refused += 1;
             self.counters.refused_half_open += 1;
             self.refusal_notice.note_half_open_refusal();
-            self.remember_forwarded(key);
+            self.remember_forwarded(key, syn, cx);
             self.forward(syn, cx);
             return;
         }
