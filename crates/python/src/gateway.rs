@@ -48,9 +48,15 @@ impl Console for PythonConsole {
     }
 
     fn command(&self) -> Vec<OsString> {
-        ["/proc/self/exe", "-m", "bentpipe", "gateway"]
-            .map(OsString::from)
-            .into()
+        // In a virtual environment, /proc/self/exe is another interpreter, which lacks the package.
+        let interpreter = Python::attach(|py| -> PyResult<OsString> {
+            py.import("sys")?.getattr("executable")?.extract()
+        });
+        let Ok(interpreter) = interpreter else {
+            return Vec::new();
+        };
+        let words = ["-m", "bentpipe", "gateway"].map(OsString::from);
+        [interpreter].into_iter().chain(words).collect()
     }
 
     fn handle_signals(&mut self) -> io::Result<()> {
