@@ -71,10 +71,10 @@ for number in range(int(sys.argv[2])):
 """
 
 
-def memory_kb(pid: int) -> int:
-    """Return the resident memory of a process."""
+def memory_kb(pid: int, field: str = "VmRSS") -> int:
+    """Return the resident memory of a process; with "VmHWM", its maximum so far."""
     lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
-    return int(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
+    return int(next(line.split()[1] for line in lines if line.startswith(field)))
 
 
 def test_thousands_of_idle_connections_are_split_in_little_memory(tmp_path: Path) -> None:
@@ -93,6 +93,7 @@ def test_thousands_of_idle_connections_are_split_in_little_memory(tmp_path: Path
                 lambda: (memory_kb(running.process.pid) - before) / IDLE < 3,
                 "3 kB per idle connection",
             )
+            assert memory_kb(running.process.pid, "VmHWM") < 256 << 10
             # All wake up.
             asking.stdin.write("\n")
             asking.stdin.flush()
