@@ -270,12 +270,12 @@ def _memory(evidence: Evidence, _: Claim) -> Measurement:
     bound = cells.SMALL_MEMORY.memory_mib << 20
     unbound = replace(cells.SMALL_MEMORY, memory_mib=0)
     most, without = (
-        evidence.most(cell, "bytes_promised", "max") for cell in (cells.SMALL_MEMORY, unbound)
+        evidence.most(cell, "bytes_held", "max") for cell in (cells.SMALL_MEMORY, unbound)
     )
     finished = sum(flow.finish_s is not None for flow in evidence.flows(cells.SMALL_MEMORY))
     return Measurement(
         measured=f"{cells.SMALL_MEMORY.flows} downloads: at most {most / 2**20:.2f} of "
-        f"{bound / 2**20:.0f} MiB promised, {finished} completed; with the default memory "
+        f"{bound / 2**20:.0f} MiB held, {finished} completed; with the default memory "
         f"{without / 2**20:.1f} MiB",
         values={
             "share_of_memory": [most / bound],
