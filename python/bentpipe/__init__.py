@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bentpipe.congestion import congestion_control
     from bentpipe.emulation import EmulateResult, emulate
     from bentpipe.errors import RequestError, WorkError
+    from bentpipe.orbits import Orbit, orbit
     from bentpipe.prediction import predict
     from bentpipe.results import RunResult, run
     from bentpipe.scenario import Scenario, ready_made
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EmulateResult",
+    "Orbit",
     "RequestError",
     "RunError",
     "RunResult",
@@ -43,6 +45,7 @@ __all__ = [
     "emulate",
     "load_sweep",
     "model",
+    "orbit",
     "predict",
     "ready_made",
     "run",
@@ -52,6 +55,7 @@ __all__ = [
 
 _HOMES = {
     "EmulateResult": "bentpipe.emulation",
+    "Orbit": "bentpipe.orbits",
     "RequestError": "bentpipe.errors",
     "RunError": "bentpipe._native",
     "RunResult": "bentpipe.results",
@@ -66,6 +70,7 @@ _HOMES = {
     "congestion_control": "bentpipe.congestion",
     "emulate": "bentpipe.emulation",
     "load_sweep": "bentpipe.sweeps",
+    "orbit": "bentpipe.orbits",
     "predict": "bentpipe.prediction",
     "ready_made": "bentpipe.scenario",
     "run": "bentpipe.results",

@@ -165,6 +165,23 @@ def load(
 ) -> str:
     """Return the scenario, defaults filled in, as JSON. Raises ScenarioError."""
 
+def orbit(
+    path: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    overrides: list[tuple[str, str]] = ...,
+    controls: list[tuple[str, type]] = ...,
+    at_s: float = 0.0,
+) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Return the geometry of a scenario's constellations, sites and paths.
+
+    A summary as JSON, and tables: name -> column name -> numpy array, or list of text. The
+    satellites and ground tracks are those at `at_s`. Raises ScenarioError.
+    """
+
+def constellations() -> list[tuple[str, str, str]]:
+    """Return the published constellations: name, description and source."""
+
 def may_meet_errors(
     path: str | os.PathLike[str],
     *,

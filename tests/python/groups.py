@@ -23,6 +23,7 @@ COMPARE_DURATIONS = frozenset(
         "test_gateway_pair.py",
         "test_hybrid_live.py",
         "test_live_tools.py",
+        "test_orbits_live.py",
         "test_split_live.py",
     }
 )

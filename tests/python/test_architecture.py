@@ -63,8 +63,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("_native", "kinds", "model", "notebook", "plot", "results", "scenario"),
         *BASE,
     },
-    # Advice, fits and prediction are imported for their types only.
-    "plot": {"advice", "comparison", "fit", "prediction", "results", "scenario", "series", *BASE},
+    "orbits": {"_native", "congestion", "scenario", *BASE},
+    # Advice, fits, orbits and prediction are imported for their types only.
+    "plot": {
+        *("advice", "comparison", "fit", "orbits", "prediction", "results", "scenario", "series"),
+        *BASE,
+    },
     "sweeps": {"_native", "congestion", "notebook", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {
@@ -111,6 +115,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "keys",
             "kinds",
             "model",
+            "orbits",
             "plot",
             "prediction",
             "report",
@@ -129,6 +134,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 FOR_TYPES_ONLY = {
     *(("report", "studies"), ("plot", "advice"), ("plot", "comparison"), ("plot", "results")),
     ("plot", "fit"),
+    ("plot", "orbits"),
     *(("frames", "results"), ("notebook", "results"), ("notebook", "advice")),
     *(("notebook", "prediction"), ("notebook", "sweeps"), ("plot", "prediction")),
 }

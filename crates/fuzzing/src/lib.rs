@@ -7,6 +7,7 @@ pub mod compression;
 pub mod connection;
 pub mod engine;
 pub mod host;
+pub mod orbits;
 pub mod packet_script;
 pub mod scenario;
 pub mod traces;
@@ -24,7 +25,7 @@ pub struct Target {
 }
 
 /// All targets, by name.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target {
         name: "compression",
         run: |bytes| with(bytes, |input| compression::run(&input)),
@@ -40,6 +41,10 @@ pub const TARGETS: [Target; 8] = [
     Target {
         name: "host",
         run: |bytes| with(bytes, |input| host::run(&input)),
+    },
+    Target {
+        name: "orbits",
+        run: |bytes| with(bytes, orbits::run),
     },
     Target {
         name: "packet_script",

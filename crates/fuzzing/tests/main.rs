@@ -63,6 +63,11 @@ fn seeds_of_host() {
 }
 
 #[test]
+fn seeds_of_orbits() {
+    replay("orbits");
+}
+
+#[test]
 fn seeds_of_packet_script() {
     replay("packet_script");
 }

@@ -11,20 +11,33 @@ pub struct OrbitError {
     pub message: String,
 }
 
+/// Longest message in characters: libraries quote what they could not read.
+const LONGEST: usize = 400;
+
 impl OrbitError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl AsRef<str>) -> Self {
         Self {
             line: None,
-            message: message.into(),
+            message: one_line(message.as_ref()),
         }
     }
 
-    pub(crate) fn at(line: usize, message: impl Into<String>) -> Self {
+    pub(crate) fn at(line: usize, message: impl AsRef<str>) -> Self {
         Self {
             line: Some(line),
-            message: message.into(),
+            ..Self::new(message)
         }
     }
+}
+
+/// Returns a message without control characters, and shortened if it is long.
+fn one_line(message: &str) -> String {
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let mut line: String = message.chars().take(LONGEST).map(printable).collect();
+    if line.len() < message.len() {
+        line.push_str(" ...");
+    }
+    line
 }
 
 impl fmt::Display for OrbitError {

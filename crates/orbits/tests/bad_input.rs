@@ -1,8 +1,8 @@
 //! Files of orbital elements that are wrong, old or very large, and extreme sites.
 
 use bentpipe_orbits::{
-    Constellation, Geodetic, Instant, PathRequest, Shell, Site, parse_elements, passes, presets,
-    timeline,
+    Constellation, Geodetic, Instant, PathRequest, Shell, Site, parse_elements, parse_track,
+    passes, presets, timeline,
 };
 use proptest::prelude::*;
 
@@ -53,6 +53,28 @@ fn each_wrong_file_names_its_line() {
     for (text, expected) in cases {
         let error = parse_elements(&text).expect_err(&text).to_string();
         assert!(error.contains(expected), "{error} instead of {expected}");
+    }
+}
+
+/// Libraries and formats quote what they could not read: the error is a short line all the same.
+#[test]
+fn errors_are_one_short_line() {
+    let long = "x".repeat(10_000);
+    let texts = [
+        format!("{long}\u{7}\n{long}\n"),
+        format!("[{{\"EPOCH\": \"{long}\"}}]"),
+        format!(
+            "a\u{1b}[31mb\n{}\n{SECOND}\n",
+            FIRST.replace("2927", "2920")
+        ),
+    ];
+    for text in texts {
+        let error = parse_elements(&text).expect_err("not elements").to_string();
+        assert!(error.len() < 500, "{error}");
+        assert!(!error.contains(|c: char| c.is_control()), "{error:?}");
+        let error = parse_track(&text).expect_err("no track").to_string();
+        assert!(error.len() < 500, "{error}");
+        assert!(!error.contains(|c: char| c.is_control()), "{error:?}");
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use bentpipe_scenario::{
     AcksKind, AppKind, AvoidanceKind, CaptureRequest, Compression, CustomControls, FilterMode,
-    GatewayKind, IdleRestart, KeyPath, Progress, QueueKind, RecoveryKind, RtoRule, Run, RunError,
-    RunOptions, Scenario, SlowStart, WindowRule,
+    GatewayKind, IdleRestart, KeyPath, OrbitReport, Progress, QueueKind, RecoveryKind, RtoRule,
+    Run, RunError, RunOptions, Scenario, SlowStart, WindowRule,
 };
 
 /// A scenario that has not been parsed.
@@ -197,7 +197,7 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
             )+])
         };
     }
-    names! {
+    let mut lists = names! {
         "ack-filter-modes": FilterMode,
         "ack-methods": AcksKind,
         "applications": AppKind,
@@ -210,7 +210,20 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
         "recoveries": RecoveryKind,
         "rto-rules": RtoRule,
         "slow-starts": SlowStart,
-    }
+    };
+    let presets = bentpipe_scenario::constellations();
+    let names = presets.into_iter().map(|(name, ..)| name.to_owned());
+    lists.insert("constellations".to_owned(), names.collect());
+    lists
+}
+
+/// Returns the geometry of a scenario, with the satellites at `at_s`.
+pub(crate) fn orbit(
+    source: &Source,
+    controls: &CustomControls,
+    at_s: f64,
+) -> Result<OrbitReport, String> {
+    Ok(resolve(source, controls)?.orbit_report(at_s))
 }
 
 /// Returns the properties of window rules, queues, applications and gateways, as JSON.

@@ -248,6 +248,41 @@ fn load<'py>(
     )
 }
 
+/// Return the geometry of a scenario's constellations, sites and paths: a summary as JSON, and
+/// tables by name. The satellites and ground tracks are those at `at_s`.
+#[pyfunction]
+#[pyo3(signature = (
+    path, *, text = None, overrides = Vec::new(), controls = Vec::new(), at_s = 0.0
+))]
+fn orbit<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    text: Option<String>,
+    overrides: Vec<(String, String)>,
+    controls: Vec<(String, Bound<'py, PyType>)>,
+    at_s: f64,
+) -> PyResult<(String, Bound<'py, PyDict>)> {
+    let controls = congestion::controls(controls, &Failure::default())?;
+    let source = Source {
+        path,
+        text,
+        overrides,
+    };
+    let report = py
+        .detach(|| engine::orbit(&source, &controls, at_s))
+        .map_err(scenario_error)?;
+    Ok((
+        report.summary.to_string(),
+        output::tables(py, report.tables)?,
+    ))
+}
+
+/// Return published constellations: name, description and source.
+#[pyfunction]
+fn constellations() -> Vec<(&'static str, &'static str, &'static str)> {
+    bentpipe_scenario::constellations()
+}
+
 /// Return whether a packet may be lost to errors. The answer is False if the first bit error, as
 /// drawn with the scenario's seed, comes after all that the links can carry.
 #[pyfunction]
@@ -350,6 +385,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::capture_connections, module)?)?;
     module.add_function(wrap_pyfunction!(capture::capture_segments, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(orbit, module)?)?;
+    module.add_function(wrap_pyfunction!(constellations, module)?)?;
     module.add_function(wrap_pyfunction!(may_meet_errors, module)?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(results_schema, module)?)?;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
-use bentpipe_scenario::Segment;
+use bentpipe_scenario::{OrbitColumn, OrbitTable, Segment};
 
 use crate::engine::{self, FinishedRun, Series};
 
@@ -62,6 +62,24 @@ pub(crate) fn key_lines<'py>(py: Python<'py>, text: &str) -> PyResult<Option<Bou
         lines.set_item(PyTuple::new(py, steps)?, line)?;
     }
     Ok(Some(lines))
+}
+
+/// Returns table name -> column name -> numpy array, or list of text.
+pub(crate) fn tables(py: Python<'_>, tables: Vec<OrbitTable>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for table in tables {
+        let columns = PyDict::new(py);
+        for (name, column) in table.columns {
+            match column {
+                OrbitColumn::Numbers(numbers) => {
+                    columns.set_item(name, numbers.into_pyarray(py))?
+                }
+                OrbitColumn::Text(text) => columns.set_item(name, text)?,
+            }
+        }
+        all.set_item(table.name, columns)?;
+    }
+    Ok(all)
 }
 
 #[pymethods]

@@ -26,6 +26,7 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
         "file" => r#"a file such as "rate.csv""#,
         "time" => r#"how long a packet takes, such as "1 ms""#,
         "share" => "a weight relative to the others, such as 0.7",
+        "constellation" => r#"a constellation such as "leo""#,
         _ => return None,
     })
 }
@@ -45,6 +46,9 @@ pub(crate) fn shape(key: &str, expected: &str) -> Option<&'static str> {
         ("expected a table", "arp" | "keep_alive") => "{}, which has the defaults",
         ("expected a table", "tcp" | "host_tcp") => r#"{ congestion_control = "bbr" }"#,
         ("expected a table", "processing") => r#"{ time = "1 ms" }"#,
+        ("expected a table", "path") => {
+            r#"{ constellation = "leo", from = "office", to = "gateway" }"#
+        }
         ("expected a table", "forward" | "return") => r#"{ rate = "10 Mbit/s", delay = "250 ms" }"#,
         ("expected a table", "only" | "except") => "{ ports = [80] }",
         ("expected a table of names", "hosts") => "{ server = {}, client = {} }",

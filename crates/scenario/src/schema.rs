@@ -30,6 +30,9 @@ pub use crate::mix::schema::{MixFile, ShareFile};
 pub use crate::named::{Name, Named};
 pub use crate::node::processing::ProcessingFile;
 pub use crate::node::schema::HostFile;
+pub use crate::orbit::schema::{
+    ConstellationFile, MaskFile, OverName, PathFile, PatternName, SelectName, SiteFile, SiteNames,
+};
 pub use crate::probe::schema::ProbesFile;
 pub use crate::queue::schema::{QueueFile, QueueKind};
 pub use crate::scenario::json_schema::{json_schema, results_schema};

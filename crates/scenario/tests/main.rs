@@ -22,6 +22,7 @@ mod ipv6;
 mod listed_kinds;
 mod multicast;
 mod networks;
+mod orbits;
 mod path_mtu;
 mod processing;
 mod profile;

@@ -360,6 +360,34 @@ between = ["server", "client"]
 delay = "20 ms"
 acm = { modes = "dvb-s2", symbol_rate = "1 Mbaud", es_n0 = "12 dB", margin = "1.5 dB", hysteresis = "0.3 dB", sending = "held", in_flight = "arrive" }
 schedule = [{ at = "1 s", attenuation = "5 dB" }]
+[constellations.leo]
+preset = "starlink-shell-1"
+ascending_node = "10 deg"
+phase = "3 deg"
+[constellations.station]
+file = "tests/data/station.tle"
+start = "2008-09-20T12:00:00Z"
+[constellations.geostationary]
+longitudes = ["13 deg"]
+[constellations.polar]
+altitude = "800 km"
+inclination = "87 deg"
+planes = 6
+satellites_per_plane = 11
+phasing = 3
+pattern = "star"
+[sites.office]
+latitude = "52.5 deg"
+longitude = "13.4 deg"
+height = "40 m"
+min_elevation = "25 deg"
+mask = [{ from = "350 deg", to = "10 deg", elevation = "45 deg" }]
+[sites.ship]
+track = "tests/data/river.csv"
+[links.over-leo]
+between = ["server", "client"]
+acm = { modes = "dvb-s2", symbol_rate = "1 Mbaud", es_n0 = "12 dB" }
+path = { constellation = "leo", from = "office", to = ["ship"], over = "bent-pipe", select = "highest", slot = "15 s", hysteresis = "3 deg", extra_delay = "5 ms", variation = "uniform(0 ms, 8 ms)", handover = "50 ms", gateway_handover = "100 ms", sending = "held", in_flight = "arrive", es_n0_range = "550 km", step = "1 s" }
 [links.six]
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", traces = [{ file = "tests/data/irtt.csv", format = "irtt", column = "downlink" }] }

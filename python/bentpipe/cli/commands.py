@@ -211,6 +211,31 @@ COMMANDS: Final = {
         {"file": _FILE, "settings": _SETTINGS, "python": _PYTHON, "as_json": _JSON},
         ('predict ship.toml --set hosts.ship.tcp.receive_buffer="64 KiB"',),
     ),
+    "orbit": Command(
+        "Show the orbits of a scenario: passes, coverage, delays, handovers and gaps.",
+        "orbit.orbit",
+        {
+            "file": _FILE,
+            "settings": _SETTINGS,
+            "at": option(
+                "--at",
+                "SECONDS",
+                "Time of the map, in seconds since the start. [default: 0]",
+                kind=float,
+            ),
+            "out": option(
+                "--out",
+                "DIR",
+                "Write orbit.json, the tables as Parquet, and pictures here.",
+                kind=Path,
+            ),
+            "as_json": _JSON,
+        },
+        (
+            "orbit leo-office",
+            'orbit leo-office --set sites.office.latitude="60.2 deg" --out sky',
+        ),
+    ),
     "advise": Command(
         "Say what limits a scenario, and which remedies would help: each simulated.",
         "advise.advise",

@@ -29,12 +29,26 @@ def print_list(*, kind: str | None, as_json: bool) -> None:
     if as_json:
         print_json({kind: kinds[kind]})
         return
-    described = {"scenarios": scenario_descriptions, "examples": example_descriptions}
+    described = {
+        "scenarios": scenario_descriptions,
+        "examples": example_descriptions,
+        "constellations": constellation_descriptions,
+    }
     descriptions = described[kind]() if kind in described else {}
     table = Table(headings=("", ""), prose=True)
     for name in kinds[kind]:
         table.add(name, descriptions.get(name, ""))
     table.print()
+
+
+def constellation_descriptions() -> dict[str, str]:
+    """Return what each preset of a constellation is, and where its figures are from."""
+    from bentpipe import _native
+
+    return {
+        name: f"{description}. Source: {source}."
+        for name, description, source in _native.constellations()
+    }
 
 
 def print_schema(of: str) -> None:

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use bentpipe_types::{Span, Time};
 
 use super::capacity::Capacity;
-use crate::changes::{Outages, Rates, Sending, held, passes};
+use crate::changes::{OutageGroup, Outages, Rates, Sending, grouped, held, passes};
 
 /// Effects of a path on bursts and requests.
 #[derive(Debug, Default)]
 pub(crate) struct Path {
     rates: Option<Rates>,
-    outages: Vec<Outages>,
+    outages: Vec<OutageGroup>,
     /// Volumes in lost requests, with the frame whose plan would have included each.
     in_vain: VecDeque<(u64, Capacity)>,
     lost: u64,
@@ -30,7 +30,7 @@ impl Path {
     pub(crate) fn new(rates: Rates, outages: &[Outages]) -> Self {
         Self {
             rates: rates.change().then_some(rates),
-            outages: outages.to_vec(),
+            outages: grouped(outages),
             ..Self::default()
         }
     }

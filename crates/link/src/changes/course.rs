@@ -4,7 +4,7 @@ use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
 use super::fading::Fading;
 use super::opportunities::Turns;
-use super::outages::{held, passes};
+use super::outages::{OutageGroup, grouped, held, passes};
 use super::rates::Rates;
 use super::{Changes, Outages, RateCourse, Sending};
 use crate::errors::PacketLoss;
@@ -51,6 +51,7 @@ pub(crate) struct Course {
     redundancy: f64,
     delay: Span,
     changes: Changes,
+    outages: Vec<OutageGroup>,
     clock: Clock,
     losses: Losses,
     duplication: PacketLoss,
@@ -128,6 +129,7 @@ impl Course {
             corruption: share("corruption", changes.corruption),
             late: share("reordering", late),
             lateness: random("lateness"),
+            outages: grouped(&changes.outages),
             changes,
             last_arrival: Time::ZERO,
             busy: Span::ZERO,
@@ -155,9 +157,9 @@ impl Course {
 
     /// Whether a transmission can begin; otherwise returns when.
     pub(crate) fn ready(&mut self, now: Time) -> Result<(), Time> {
-        let changes = &self.changes;
+        let outages = &self.outages;
         match &mut self.clock {
-            Clock::Turns(turns) => turns.ready(now, |at| held(&changes.outages, at)),
+            Clock::Turns(turns) => turns.ready(now, |at| held(outages, at)),
             Clock::Rated => Ok(()),
         }
     }
@@ -166,14 +168,14 @@ impl Course {
     pub(crate) fn send(&mut self, start: Time, length: Bytes) -> Passage {
         let departure = match &mut self.clock {
             Clock::Turns(turns) => {
-                let changes = &self.changes;
+                let outages = &self.outages;
                 // An opportunity counts for its share of the time.
                 let period = turns.of().period().as_nanos();
                 let worth = super::OPPORTUNITY * turns.of().count();
                 let busy = u128::from(length.get()) * u128::from(period) / u128::from(worth);
                 self.busy += Span::from_nanos(busy as u64);
                 let on_air = libm::round(length.get() as f64 * self.redundancy);
-                turns.send(on_air as u64, |at| held(&changes.outages, at))
+                turns.send(on_air as u64, |at| held(outages, at))
             }
             Clock::Rated => {
                 let departure = self.sent_by(start, length);
@@ -233,7 +235,7 @@ impl Course {
     fn rate_at(&mut self, now: Time) -> (u64, Option<Time>) {
         let (mut rate, mut until) = self.rates.at(now);
         let mut sooner = |at: Time| until = Some(until.map_or(at, |until| until.min(at)));
-        for outages in &self.changes.outages {
+        for outages in &self.outages {
             if outages.sending == Sending::Held {
                 match outages.at(now) {
                     Ok(end) => {
@@ -262,7 +264,7 @@ impl Course {
             arrival += lateness.span(&mut self.lateness);
             self.counted.reordered += 1;
         }
-        let (held_until, cut) = passes(&self.changes.outages, start, departure, arrival);
+        let (held_until, cut) = passes(&self.outages, start, departure, arrival);
         self.counted.held += u64::from(held_until > arrival);
         arrival = held_until;
         self.counted.outage_losses += u64::from(cut && !fate.lost);

@@ -22,7 +22,7 @@ pub use outages::{InFlight, Outages, Sending};
 pub use profile::Profile;
 
 pub(crate) use course::{Course, Fate, Passage, Usual};
-pub(crate) use outages::{held, passes};
+pub(crate) use outages::{OutageGroup, grouped, held, passes};
 pub(crate) use rates::Rates;
 
 use bentpipe_types::{Distribution, Span};

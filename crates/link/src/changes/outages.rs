@@ -1,5 +1,7 @@
 //! Outages of a link, once or periodic: an eclipse, a handover, a tunnel.
 
+use std::sync::Arc;
+
 use bentpipe_types::{Span, Time};
 
 /// Times at which a direction is down, and the effect on packets.
@@ -40,7 +42,7 @@ pub enum InFlight {
 
 impl Outages {
     /// Returns the end of the outage at `now`, or as an error the start of the next one, if any.
-    pub(crate) fn at(&self, now: Time) -> Result<Time, Option<Time>> {
+    fn at(&self, now: Time) -> Result<Time, Option<Time>> {
         let since = match now.as_nanos().checked_sub(self.at.as_nanos()) {
             None => return Err(Some(Time::ZERO + self.at)),
             Some(since) => since,
@@ -57,7 +59,7 @@ impl Outages {
     }
 
     /// Returns the start of the first outage after `now`.
-    pub(crate) fn next(&self, now: Time) -> Option<Time> {
+    fn next(&self, now: Time) -> Option<Time> {
         match self.at(now) {
             Err(next) => next,
             // An outage is shorter than the time until the next.
@@ -66,15 +68,106 @@ impl Outages {
     }
 }
 
+/// Outages with the same effects on packets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OutageGroup {
+    times: Times,
+    pub(crate) sending: Sending,
+    pub(crate) in_flight: InFlight,
+}
+
+/// Times of a group's outages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Times {
+    Periodic(Outages),
+    /// Starts and ends in order of time, without overlap: thousands of handovers are searched as
+    /// fast as a few.
+    Listed(Arc<[(Time, Time)]>),
+}
+
+impl OutageGroup {
+    /// Returns the end of the outage at `now`, or as an error the start of the next one, if any.
+    pub(crate) fn at(&self, now: Time) -> Result<Time, Option<Time>> {
+        match &self.times {
+            Times::Periodic(outages) => outages.at(now),
+            Times::Listed(listed) => {
+                let later = listed.partition_point(|(begins, _)| *begins <= now);
+                let current = later.checked_sub(1).map(|index| listed[index].1);
+                match current.filter(|end| now < *end) {
+                    Some(end) => Ok(end),
+                    None => Err(listed.get(later).map(|(begins, _)| *begins)),
+                }
+            }
+        }
+    }
+
+    /// Returns the start of the first outage after `now`.
+    pub(crate) fn next(&self, now: Time) -> Option<Time> {
+        match &self.times {
+            Times::Periodic(outages) => outages.next(now),
+            Times::Listed(listed) => {
+                let later = listed.partition_point(|(begins, _)| *begins <= now);
+                listed.get(later).map(|(begins, _)| *begins)
+            }
+        }
+    }
+}
+
+/// Groups outages: single ones with the same effects that do not overlap are searched together.
+pub(crate) fn grouped(all: &[Outages]) -> Vec<OutageGroup> {
+    let mut groups = Vec::new();
+    let mut single: Vec<Outages> = Vec::new();
+    for outages in all {
+        if outages.every.is_none() {
+            single.push(*outages);
+        } else {
+            groups.push(OutageGroup {
+                times: Times::Periodic(*outages),
+                sending: outages.sending,
+                in_flight: outages.in_flight,
+            });
+        }
+    }
+    single.sort_by_key(|outages| (outages.at, outages.lasts));
+    let mut lists: Vec<(Sending, InFlight, Vec<(Time, Time)>)> = Vec::new();
+    for outages in single {
+        let begins = Time::ZERO + outages.at;
+        let with_room = lists.iter_mut().find(|(sending, in_flight, list)| {
+            (*sending, *in_flight) == (outages.sending, outages.in_flight)
+                && list.last().is_none_or(|(_, end)| *end < begins)
+        });
+        let interval = (begins, begins + outages.lasts);
+        match with_room {
+            Some((_, _, list)) => list.push(interval),
+            None => lists.push((outages.sending, outages.in_flight, vec![interval])),
+        }
+    }
+    groups.extend(
+        lists
+            .into_iter()
+            .map(|(sending, in_flight, list)| OutageGroup {
+                times: Times::Listed(list.into()),
+                sending,
+                in_flight,
+            }),
+    );
+    groups
+}
+
 /// Returns until when transmission is held, if it is.
-pub(crate) fn held(all: &[Outages], at: Time) -> Option<Time> {
+pub(crate) fn held(all: &[OutageGroup], at: Time) -> Option<Time> {
     let holding = all.iter().filter(|of| of.sending == Sending::Held);
     holding.filter_map(|outages| outages.at(at).ok()).max()
 }
 
 /// Returns when a packet arrives whose first bit is sent at `start` and its last at `departure`,
 /// and whether it is lost.
-pub(crate) fn passes(all: &[Outages], start: Time, departure: Time, arrival: Time) -> (Time, bool) {
+pub(crate) fn passes(
+    all: &[OutageGroup],
+    start: Time,
+    departure: Time,
+    arrival: Time,
+) -> (Time, bool) {
     let mut lost = false;
     let mut arrival = arrival;
     // A packet held by one outage may meet the next.
@@ -90,7 +183,7 @@ pub(crate) fn passes(all: &[Outages], start: Time, departure: Time, arrival: Tim
                 InFlight::Held => {
                     let mut begins = Some(begins);
                     while let Some(down) = begins.filter(|down| *down < arrival) {
-                        arrival = arrival.max(down + outages.lasts);
+                        arrival = arrival.max(outages.at(down).unwrap_or(down));
                         begins = outages.next(down).filter(|_| arrival <= Time::LAST);
                     }
                 }
@@ -136,5 +229,39 @@ mod tests {
         assert_eq!(once.at(at(14)), Ok(at(15)));
         assert_eq!(once.at(at(15)), Err(None));
         assert_eq!(once.next(at(10)), None);
+    }
+
+    #[test]
+    fn a_list_equals_its_outages_one_by_one() {
+        let ms = Span::from_millis;
+        let at = |milliseconds| Time::ZERO + ms(milliseconds);
+        let single = |begins, lasts, sending| Outages {
+            at: ms(begins),
+            lasts: ms(lasts),
+            every: None,
+            sending,
+            in_flight: InFlight::Held,
+        };
+        // The second overlaps the first, and the fourth has another effect.
+        let all = [
+            single(100, 50, Sending::Held),
+            single(140, 30, Sending::Held),
+            single(200, 10, Sending::Held),
+            single(205, 20, Sending::Lost),
+            single(300, 1, Sending::Held),
+        ];
+        let groups = grouped(&all);
+        assert_eq!(groups.len(), 3);
+        for now in (0..320).map(at) {
+            let of_one = all.iter().filter(|of| of.sending == Sending::Held);
+            let end = of_one.filter_map(|of| of.at(now).ok()).max();
+            assert_eq!(held(&groups, now), end, "{now:?}");
+            let next = all.iter().filter_map(|of| of.next(now)).min();
+            assert_eq!(
+                groups.iter().filter_map(|of| of.next(now)).min(),
+                next,
+                "{now:?}"
+            );
+        }
     }
 }

@@ -142,11 +142,19 @@ impl Profile<Span> {
         let Some((to, next)) = self.steps.get(index + 1).filter(|_| self.ramps) else {
             return Some(value);
         };
-        let into = u128::from((self.round(now).1 - from).as_nanos());
-        let length = u128::from((*to - from).as_nanos());
+        let into = (self.round(now).1 - from).as_nanos();
+        let length = (*to - from).as_nanos();
         let part = |change: Span| {
-            let nanoseconds = (u128::from(change.as_nanos()) * into + length / 2) / length;
-            Span::from_nanos(nanoseconds as u64)
+            // Within 64 bits for all but long ramps between very different delays.
+            let small = change.as_nanos().checked_mul(into);
+            let nanoseconds = match small.and_then(|product| product.checked_add(length / 2)) {
+                Some(product) => product / length,
+                None => {
+                    let product = u128::from(change.as_nanos()) * u128::from(into);
+                    ((product + u128::from(length / 2)) / u128::from(length)) as u64
+                }
+            };
+            Span::from_nanos(nanoseconds)
         };
         Some(if *next >= value {
             value + part(*next - value)

@@ -1,14 +1,15 @@
 //! Changes of a direction over time.
 
 use bentpipe_link::{Changes, FadingSettings, InFlight, LossRates, Outages, Profile, RateCourse};
-use bentpipe_types::{Distribution, Span};
+use bentpipe_types::{Distribution, Span, Time};
 
 use crate::acm::modcod::Acm;
 use crate::changes::outages::{MOST_OUTAGES, outage};
 use crate::changes::schema::{FadingFile, StepFile, TraceFile, TraceFormat};
-use crate::fault::{Fault, Segment};
+use crate::fault::{Fault, Segment, fault};
 use crate::link::settings::Way;
 use crate::link::table::{LinkTable, PacketConstraints, key};
+use crate::orbit::settings::LinkPath;
 use crate::quantity::probability::Probability;
 use crate::quantity::random::RandomLength;
 use crate::quantity::time::Length;
@@ -45,11 +46,23 @@ impl LinkTable<'_> {
                 .map(|profile| (profile, self.steps_path(way)));
         }
         any |= self.traces(way, files, &mut changes, &mut attenuation)?;
+        if let Some(route) = self.route {
+            any = true;
+            if changes.delay.is_some() {
+                let message =
+                    "the delay is given twice: expected it here, or in schedule or traces";
+                return Err(fault(&["links", self.name, "path"], message));
+            }
+            route.add_to(&mut changes);
+        }
         let adapts = key!(self, way, acm);
         let mut acm = self.acm(&adapts, way)?;
         if acm.is_some() && !matches!(changes.rate, RateCourse::Constant) {
             let message = "expected no acm together with rates of schedule or traces: acm determines the rate from the attenuation";
             return Err(Fault::new(self.path(way, adapts.own, &["acm"]), message));
+        }
+        if let (Some(route), true) = (self.route, acm.is_some()) {
+            attenuation = self.with_spreading(way, route, attenuation)?;
         }
         match (&mut acm, attenuation) {
             (Some(acm), Some((attenuation, _))) => {
@@ -93,6 +106,59 @@ impl LinkTable<'_> {
         }
         any |= self.packet_impairments(way, framed, &mut changes)?;
         Ok((any.then_some(changes), acm))
+    }
+
+    /// Returns the attenuation of a path over satellites, which grows with the distance, in
+    /// addition to that of rain.
+    fn with_spreading(
+        &self,
+        way: Way,
+        route: &LinkPath,
+        rain: Option<(Profile<f64>, Vec<Segment>)>,
+    ) -> Result<Option<(Profile<f64>, Vec<Segment>)>, Fault> {
+        let Some(reference) = route.es_n0_range else {
+            let message =
+                r#"missing; expected the distance for which es_n0 holds, such as "550 km""#;
+            return Err(fault(&["links", self.name, "path", "es_n0_range"], message));
+        };
+        let spreading = route.spreading(reference);
+        let (rain, path) = match rain {
+            Some((rain, path)) => (Some(rain), path),
+            None => (None, self.path(way, false, &["path"])),
+        };
+        let Some(rain) = rain else {
+            return Ok(Profile::new(spreading, None).map(|profile| (profile, path)));
+        };
+        // Both change at times of their own.
+        let mut times: Vec<Span> = spreading.iter().map(|(at, _)| *at).collect();
+        let rounds = match rain.period() {
+            Some(period) => self.duration.as_nanos() / period.as_nanos() + 1,
+            None => 1,
+        };
+        for round in 0..rounds {
+            let began = rain.period().map_or(0, |period| period.as_nanos() * round);
+            times.push(Span::from_nanos(began));
+            times.extend(
+                rain.steps()
+                    .iter()
+                    .map(|(at, _)| *at + Span::from_nanos(began)),
+            );
+        }
+        times.sort_unstable();
+        times.retain(|at| *at <= self.duration);
+        times.dedup_by(|later, earlier| later.saturating_sub(*earlier) < CLOSEST_ATTENUATIONS);
+        let steps: Vec<(Span, f64)> = times
+            .into_iter()
+            .map(|at| {
+                let index = spreading.partition_point(|(begins, _)| *begins <= at);
+                let range = index.checked_sub(1).map_or(0.0, |index| spreading[index].1);
+                // A step dropped for being too close counts at the one before it.
+                let soon =
+                    Time::ZERO + at + CLOSEST_ATTENUATIONS.saturating_sub(Span::from_nanos(1));
+                (at, range + rain.at(soon).0.unwrap_or(0.0))
+            })
+            .collect();
+        Ok(Profile::new(steps, None).map(|profile| (profile, path)))
     }
 
     /// Sets corruption, duplication and reordering, and returns whether packets keep their order.

@@ -53,11 +53,15 @@ pub(crate) fn direction_settings(
         redundancy: direction.redundancy.get(),
         ends: ends(scenario, link, direction, [from, to], around.fragments),
         changes: direction.changes.as_ref().map(|changes| {
+            let mut changes = changes.as_ref().clone();
+            if let Some(path) = &link.path {
+                path.vary(&mut changes, &link.name, seed);
+            }
             let streams = Streams {
                 seed,
                 component: name,
             };
-            (changes.as_ref().clone(), streams)
+            (changes, streams)
         }),
         access,
     })

@@ -22,6 +22,8 @@ use crate::link::schema::LinkFile;
 use crate::link::settings::{Arp, Direction, Errors, Link, RandomErrors, Way};
 use crate::link::table::{LinkTable, PacketConstraints};
 use crate::named::Named;
+use crate::orbit::path::resolve_path;
+use crate::orbit::settings::Orbits;
 use crate::quantity::count::QueueLimit;
 use crate::quantity::mtu::Mtu;
 use crate::quantity::redundancy::Redundancy;
@@ -35,6 +37,7 @@ use crate::traces::files::Files;
 pub(crate) struct LinkContext<'a> {
     pub(crate) classes: &'a [PacketClass],
     pub(crate) carriers: &'a [Carrier],
+    pub(crate) orbits: &'a Orbits,
     pub(crate) files: &'a Files<'a>,
     pub(crate) duration: Span,
 }
@@ -55,12 +58,20 @@ pub(crate) fn resolve_links(
             others,
         } = link_ends(name, link, nodes)?;
         let made = count.unwrap_or(1);
+        let path = match &link.path {
+            None => None,
+            Some(file) => {
+                let path = resolve_path(name, file, around.orbits, around.duration)?;
+                Some(Arc::new(path))
+            }
+        };
         let table = LinkTable {
             name,
             link,
             classes: around.classes,
             carriers: around.carriers,
             files: around.files,
+            route: path.as_deref(),
             duration: around.duration,
         };
         table.refuse_what_has_no_effect()?;
@@ -97,6 +108,7 @@ pub(crate) fn resolve_links(
             mtu,
             fragments,
             arp,
+            path: path.clone(),
             forward: forward.clone(),
             backward: backward.clone(),
         }));
@@ -382,6 +394,10 @@ impl LinkTable<'_> {
     fn delay(&self, way: Way, changes: Option<&Changes>) -> Result<Span, Fault> {
         let own = self.own(way).and_then(|own| own.delay);
         let given = own.or(self.link.delay).map(|delay| delay.0);
+        if self.route.is_some() && given.is_some() {
+            let path = self.path(way, own.is_some(), &["delay"]);
+            return Err(Fault::new(path, "has no effect: path determines the delay"));
+        }
         let always = changes
             .and_then(|changes| changes.delay.as_ref())
             .filter(|profile| profile.steps()[0].0 == Span::ZERO)

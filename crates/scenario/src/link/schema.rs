@@ -12,6 +12,7 @@ use crate::acm::schema::AcmFile;
 use crate::changes::schema::{FadingFile, OutageFile, ReorderingFile, StepFile, TraceFile};
 use crate::link::compression::Compression;
 use crate::link::framing::LinkFraming;
+use crate::orbit::schema::PathFile;
 use crate::quantity::count::QueueLimit;
 use crate::quantity::mtu::Mtu;
 use crate::quantity::probability::Probability;
@@ -131,6 +132,9 @@ with_direction_keys! {
             /// B, "mpe" 4080 B, "ule" 32756 B, which MPE and ULE do not exceed (less a tunnel's 20
             /// B).
             pub mtu: Option<Mtu>,
+            /// The path of both directions over satellites: it determines their delay over time,
+            /// in place of `delay`, and outages. Default: none.
+            pub path: Option<PathFile>,
             /// Fragment packets longer than `mtu` (RFC 791): no sender uses shorter packets for
             /// this link, and no packet is refused. Fragments are queued, transmitted and lost one
             /// by one. They are reassembled at the destination of the packet: at the host, at a

@@ -10,6 +10,7 @@ use crate::acks::settings::Acks;
 use crate::acm::modcod::Acm;
 use crate::link::compression::Compression;
 use crate::link::framing::LinkFraming;
+use crate::orbit::settings::LinkPath;
 use crate::quantity::redundancy::Redundancy;
 use crate::queue::resolved::Queue;
 
@@ -30,6 +31,8 @@ pub struct Link {
     pub fragments: bool,
     /// Address resolution, or `None` if the ends know each other's link addresses.
     pub arp: Option<Arp>,
+    /// Path over satellites, which determines the delay.
+    pub path: Option<Arc<LinkPath>>,
     /// From the first node to the second.
     pub forward: Direction,
     /// From the second node to the first, or `None` on a one-way link.

@@ -7,6 +7,7 @@ use crate::class::settings::PacketClass;
 use crate::fault::{Fault, Segment, path};
 use crate::link::schema::{DirectionFile, LinkFile};
 use crate::link::settings::Way;
+use crate::orbit::settings::LinkPath;
 use crate::traces::files::Files;
 
 /// Settings of a direction that exclude some changes.
@@ -23,6 +24,8 @@ pub(crate) struct LinkTable<'a> {
     pub(crate) classes: &'a [PacketClass],
     pub(crate) carriers: &'a [Carrier],
     pub(crate) files: &'a Files<'a>,
+    /// The path over satellites, resolved.
+    pub(crate) route: Option<&'a LinkPath>,
     pub(crate) duration: Span,
 }
 

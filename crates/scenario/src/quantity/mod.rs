@@ -3,9 +3,11 @@
 //! A number may have decimals and an exponent (`"1.536 Mbit/s"`, `"1e-3 s"`) and is rounded to the
 //! base unit: bit/s, nanosecond, byte. The space before the unit is optional.
 
+pub(crate) mod angle;
 pub(crate) mod buffer;
 pub(crate) mod count;
 pub(crate) mod decibels;
+pub(crate) mod distance;
 pub(crate) mod error;
 pub(crate) mod jitter_buffer;
 pub(crate) mod measured;
@@ -26,9 +28,11 @@ pub(crate) mod time;
 pub(crate) mod unit_suggestion;
 pub(crate) mod units;
 
+pub use angle::Angle;
 pub use buffer::{Buffer, QuickAcks};
 pub use count::{LinkQueueLimit, QueueLimit, Segments, Window};
 pub use decibels::Decibels;
+pub use distance::Distance;
 pub use error::QuantityError;
 pub use jitter_buffer::JitterBuffer;
 pub use mtu::Mtu;

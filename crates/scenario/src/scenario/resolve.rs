@@ -19,6 +19,7 @@ use crate::link::ends::link_counts;
 use crate::link::resolve::{LinkContext, resolve_links};
 use crate::mix::resolve::resolve_mixes;
 use crate::node::resolve::{check_linked, node_directory, resolve_nodes};
+use crate::orbit::resolve::resolve_orbits;
 use crate::probe::resolve::{SeriesOwners, resolve_probes};
 use crate::scenario::schema::ScenarioFile;
 use crate::scenario::settings::Scenario;
@@ -45,12 +46,14 @@ pub(crate) fn resolve(
     limits::check(&node_names, &link_names, &flow_names)?;
     let classes = resolve_classes(&file.classes, &node_names, &flow_names)?;
     let carriers = resolve_carriers(&file.carriers)?;
+    let orbits = resolve_orbits(&file.constellations, &file.sites, files)?;
     let links = resolve_links(
         &file.links,
         &node_names,
         &LinkContext {
             classes: &classes,
             carriers: &carriers,
+            orbits: &orbits,
             files,
             duration,
         },
@@ -98,6 +101,7 @@ pub(crate) fn resolve(
         links,
         flows,
         classes,
+        orbits,
         host_timing: file.randomness.host_timing,
         probes,
     };

@@ -17,6 +17,7 @@ use crate::link::schema::LinkFile;
 use crate::mix::schema::MixFile;
 use crate::named::{Name, Named};
 use crate::node::schema::HostFile;
+use crate::orbit::schema::{ConstellationFile, SiteFile};
 use crate::probe::schema::ProbesFile;
 use crate::quantity::time::Length;
 
@@ -46,6 +47,12 @@ pub struct ScenarioFile {
     pub gateways: Named<GatewayFile>,
     /// Links between two nodes, by name.
     pub links: Named<LinkFile>,
+    /// Constellations of satellites, for the `path` of links, by name.
+    #[serde(default)]
+    pub constellations: Named<ConstellationFile>,
+    /// Places from which satellites are seen, for the `path` of links, by name.
+    #[serde(default)]
+    pub sites: Named<SiteFile>,
     /// Carriers that links with capacity on demand share, by name.
     #[serde(default)]
     pub carriers: Named<CarrierFile>,

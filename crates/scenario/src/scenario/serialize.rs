@@ -15,6 +15,7 @@ use crate::link::serialize::link_data;
 use crate::link::settings::Link;
 use crate::node::serialize::node_data;
 use crate::node::settings::Node;
+use crate::orbit::serialize::path_data;
 use crate::probe::serialize::probes_data;
 use crate::scenario::settings::Scenario;
 
@@ -37,7 +38,11 @@ impl Serialize for Scenario {
             "links",
             &Each(&links, |(item, index): &(&Link, usize)| {
                 let lag = |way| places.get(&(*index, way)).map(Access::lag);
-                link_data(item, lag, self.duration, name_of)
+                let mut data = link_data(item, lag, self.duration, name_of);
+                if let Some(path) = &item.path {
+                    data["path"] = path_data(path, &self.orbits);
+                }
+                data
             }),
         )?;
         let directions = self.direction_names();

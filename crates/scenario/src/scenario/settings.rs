@@ -7,6 +7,7 @@ use crate::flow::settings::Flow;
 use crate::ip::IpName;
 use crate::link::settings::{Link, Way};
 use crate::node::settings::{Node, NodeKind};
+use crate::orbit::settings::Orbits;
 use crate::probe::settings::Probes;
 use crate::tcp::settings::TcpSettings;
 
@@ -31,6 +32,8 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// Classes of traffic, for queues that know classes.
     pub classes: Vec<PacketClass>,
+    /// Constellations and sites. Paths of links refer to them by index.
+    pub orbits: Orbits,
     /// Whether hosts with Linux's profile draw their timing from the seed.
     pub host_timing: bool,
     /// Series to record over time.

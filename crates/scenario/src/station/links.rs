@@ -91,6 +91,7 @@ pub(crate) fn real(
         mtu: acts_on_connections(scenario, gateway).then_some(side.mtu),
         fragments: false,
         arp: None,
+        path: None,
         forward,
         backward: Some(backward),
     })

@@ -242,6 +242,7 @@ fn part_of(scenario: &Scenario, nodes: Vec<Node>, links: Vec<Link>) -> Scenario 
         duration: scenario.duration,
         seed: scenario.seed,
         ip: scenario.ip,
+        orbits: crate::orbit::settings::Orbits::default(),
         classes: scenario.classes.clone(),
         host_timing: scenario.host_timing,
     }

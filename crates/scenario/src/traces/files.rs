@@ -1,4 +1,4 @@
-//! Opens each trace file once, and limits their total size in memory.
+//! Opens the files that a scenario names, each trace once, and limits their total size in memory.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -49,8 +49,15 @@ impl<'a> Files<'a> {
     /// Returns the text of a file, or one line with its name and the error.
     pub(crate) fn text(&self, name: &str) -> Result<String, String> {
         let path = self.folder.join(name);
-        let content = (self.reader)(&path).and_then(utf8);
-        content.map_err(|message| format!("{}: {message}", path.display()))
+        let content = self.read.borrow_mut().content(&path, self.reader);
+        content
+            .and_then(utf8)
+            .map_err(|message| format!("{}: {message}", path.display()))
+    }
+
+    /// Returns the path of a file, as errors name it.
+    pub(crate) fn displayed(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
     }
 
     /// Returns the trace in a file, or the name of the file and the error.
@@ -66,12 +73,9 @@ impl<'a> Files<'a> {
             return Ok(known.trace.clone());
         }
         let wrong = |wrong| (path.display().to_string(), wrong);
-        let content = (self.reader)(&path).map_err(|message| wrong(TraceError::file(message)))?;
-        read.bytes += content.len() as u64;
-        if read.bytes > MAX_TRACES_BYTES {
-            let message = "expected at most 256 MiB of trace files in all";
-            return Err(wrong(TraceError::file(message)));
-        }
+        let content = read
+            .content(&path, self.reader)
+            .map_err(|message| wrong(TraceError::file(message)))?;
         let text = match reading.format {
             TraceFormat::Parquet => parquet::text_of(&content),
             _ => utf8(content),
@@ -84,6 +88,18 @@ impl<'a> Files<'a> {
             trace: trace.clone(),
         });
         Ok(trace)
+    }
+}
+
+impl Read {
+    /// Returns the content of a file, and adds its length to what has been read.
+    fn content(&mut self, path: &Path, reader: &FileReader<'_>) -> Result<Vec<u8>, String> {
+        let content = reader(path)?;
+        self.bytes += content.len() as u64;
+        if self.bytes > MAX_TRACES_BYTES {
+            return Err("expected at most 256 MiB of trace files in all".to_owned());
+        }
+        Ok(content)
     }
 }
 

@@ -1,0 +1,36 @@
+//! Constellations, sites and paths, as data.
+
+use serde_json::{Value, json};
+
+use bentpipe_orbits::{Routing, Selection};
+
+use crate::orbit::settings::{LinkPath, Orbits};
+use crate::quantity::random::RandomLength;
+
+/// Returns a path as data: its ends, its rules, and what they amount to over the run.
+pub(crate) fn path_data(path: &LinkPath, orbits: &Orbits) -> Value {
+    let timeline = &path.timeline;
+    let site = |index: usize| orbits.sites[index].name.as_str();
+    json!({
+        "constellation": orbits.constellations[path.constellation].name,
+        "from": site(path.from),
+        "to": path.to.iter().map(|index| site(*index)).collect::<Vec<_>>(),
+        "over": match path.routing {
+            Routing::BentPipe => "bent-pipe",
+            Routing::InterSatellite => "inter-satellite-links",
+        },
+        "select": match path.selection {
+            Selection::Highest => "highest",
+            Selection::Longest => "longest",
+            Selection::Shortest => "shortest",
+        },
+        "slot_s": path.slot.as_secs_f64(),
+        "hysteresis_deg": path.hysteresis,
+        "extra_delay_s": path.extra_delay.as_secs_f64(),
+        "variation": path.variation.map(|variation| RandomLength(variation).to_string()),
+        "handover_s": path.handover.as_secs_f64(),
+        "gateway_handover_s": path.gateway_handover.as_secs_f64(),
+        "handovers": timeline.handovers(),
+        "gaps_s": timeline.gaps(),
+    })
+}
