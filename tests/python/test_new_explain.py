@@ -117,7 +117,7 @@ def test_explain_prints_a_keys_description(
 
 
 EVERYDAY = (
-    *("PEP", "RBDC", "VBDC", "CRA", "handover", "latency", "jitter", "loss", "MOS", "rain"),
+    *("PEP", "RBDC", "VBDC", "CRA", "handoff", "latency", "jitter", "loss", "MOS", "rain"),
     *("starlink", "quic"),
 )
 

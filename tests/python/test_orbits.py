@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from bentpipe.orbits import TABLES, orbit
 from bentpipe.plot.coastline import land
-from bentpipe.plot.orbit_plots import _extent
+from bentpipe.plot.orbit_plots import _extent, draw_delay
 from bentpipe.prediction import predict
 from bentpipe.scenario import Scenario
 
@@ -117,6 +118,22 @@ def test_files_and_pictures(tmp_path: Path, bentpipe: Any) -> None:
     assert again.status == 0
     printed = again.data
     assert printed == json.loads((out / "orbit.json").read_text(encoding="utf-8"))
+
+
+def test_delays_of_many_handovers_are_drawn_as_a_range() -> None:
+    """A line for each satellite of a day would fill the picture."""
+    found = orbit("leo-office", settings={"duration": "3 h"})
+    assert found.path("satellite")["handovers"] > 200
+    figure = Figure()
+    draw_delay(figure, orbit=found, link="satellite")
+    for axes in figure.axes:
+        (line,) = axes.lines
+        assert np.asarray(line.get_xdata()).size < 1_000
+    round_trip_ms = 2e3 * np.asarray(found.tables["paths"]["delay_s"])
+    (band,) = figure.axes[0].collections
+    heights = np.asarray(band.get_paths()[0].vertices, dtype=float)[:, 1]
+    assert heights.min() == pytest.approx(round_trip_ms.min())
+    assert heights.max() == pytest.approx(round_trip_ms.max())
 
 
 def test_land_has_no_line_across_the_map() -> None:

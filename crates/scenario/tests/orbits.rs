@@ -233,7 +233,7 @@ fn each_mistake_is_named() {
         ),
         (
             "constellations.leo.start",
-            "2026-06-01",
+            "\"2026-06-01\"",
             "has no effect with preset",
         ),
         (

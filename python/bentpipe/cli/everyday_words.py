@@ -53,9 +53,10 @@ TERMS: Final[Mapping[str, Term]] = {
         "Free capacity assignment of DVB-RCS2: the rest of a frame, given to terminals unasked.",
         ("links.NAME.access.free", *_DEMAND),
     ),
-    "handover": Term(
-        "A change of the satellite or beam: the delay and rate step, and packets may be lost.",
-        (*_CHANGES, "links.NAME.in_order"),
+    "handoff": Term(
+        "A handover: a change of the satellite or beam. The delay and rate step, and packets may "
+        "be lost.",
+        ("links.NAME.path.handover", *_CHANGES, "links.NAME.in_order"),
     ),
     "jitter": Term(
         "Variation of the delay. It comes from queues, from a delay that changes (schedule, "
@@ -109,9 +110,9 @@ TERMS: Final[Mapping[str, Term]] = {
         ("links.NAME.delay", "hosts.NAME.tcp.initial_rto"),
     ),
     "starlink": Term(
-        "A LEO network: the delay steps every 15 s, and packets are lost at handovers. Recorded "
-        "paths are traces.",
-        _CHANGES,
+        "A LEO network: the delay steps every 15 s, and packets are lost at handovers. Orbits give "
+        "its paths; recorded ones are traces.",
+        ("links.NAME.path", "constellations.NAME.preset", *_CHANGES),
     ),
     "throughput": Term(
         "Goodput is a result; the rates of the links bound it.",

@@ -29,8 +29,13 @@ _COAST: Final = "#A8A294"
 _OTHER: Final = "#9AA5B1"
 # Paths of which pictures are made.
 _MOST_PATHS: Final = 12
+# Tracks in a picture of the sky; beyond that many changes, a delay is drawn as a range.
+_MOST_TRACKS: Final = 60
+_MOST_RUNS: Final = 150
+# Intervals of such a range.
+_INTERVALS: Final = 240
 # Characters of a title's line.
-_TITLE_COLUMNS: Final = 82
+_TITLE_COLUMNS: Final = 88
 # Least degrees of longitude around the sites and satellites of paths, and the map's ratio.
 _AROUND: Final = 18.0
 _RATIO: Final = 1.8
@@ -89,7 +94,8 @@ def draw_sky(figure: Figure, *, orbit: Orbit, link: str) -> None:
     axes.set_thetagrids(  # type: ignore[attr-defined]
         np.arange(0, 360, 45), ["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
     )
-    for number, run in enumerate(_runs(samples)):
+    runs = list(_runs(samples))
+    for number, run in enumerate(runs[:_MOST_TRACKS]):
         colour = COLOURS[number % (len(COLOURS) - 1)]
         azimuth = np.radians(samples["azimuth_deg"][run])
         elevation = samples["elevation_deg"][run]
@@ -102,8 +108,9 @@ def draw_sky(figure: Figure, *, orbit: Orbit, link: str) -> None:
     )
     around = np.linspace(0.0, 2.0 * np.pi, 200)
     axes.plot(around, np.full_like(around, least), color="#444444", linewidth=0.8, linestyle="--")
+    some = f"First {_MOST_TRACKS} of {len(runs):,} satellites" if len(runs) > _MOST_TRACKS else ""
     axes.set_title(
-        f"Satellites that serve {path['from']}, a dot where each begins\n"
+        f"{some or 'Satellites'} that serve {path['from']}, a dot where each begins\n"
         f"dashed: least elevation, {least:g} deg",
         fontsize=10,
         loc="center",
@@ -117,11 +124,15 @@ def draw_delay(figure: Figure, *, orbit: Orbit, link: str) -> None:
     upper, lower = new_axes(figure, rows=2)
     long = bool(orbit.summary["duration_s"] > 7200.0)
     scale, unit = (3600.0, "h") if long else (1.0, "s")
-    for number, run in enumerate(_runs(samples)):
-        colour = COLOURS[number % 2]
-        times = samples["at_s"][run] / scale
-        upper.plot(times, samples["delay_s"][run] * 2e3, color=colour)
-        lower.plot(times, samples["elevation_deg"][run], color=colour)
+    runs = list(_runs(samples))
+    is_band = len(runs) > _MOST_RUNS
+    for axes, name, factor in ((upper, "delay_s", 2e3), (lower, "elevation_deg", 1.0)):
+        if is_band:
+            _draw_band(axes, samples["at_s"] / scale, samples[name] * factor)
+            continue
+        for number, run in enumerate(runs):
+            times, values = samples["at_s"][run] / scale, samples[name][run] * factor
+            axes.plot(times, values, color=COLOURS[number % 2])
     outages = orbit.tables["outages"]
     for name, kind, at_s, lasts_s in zip(
         outages["link"], outages["kind"], outages["at_s"], outages["lasts_s"], strict=True
@@ -133,10 +144,10 @@ def draw_delay(figure: Figure, *, orbit: Orbit, link: str) -> None:
     upper.set_ylabel("round trip (ms)")
     gateways = path["to"]
     end = " or ".join(gateways) if len(gateways) < 3 else f"{len(gateways)} gateways"
+    told = "range and median" if is_band else "the colour changes with the satellites"
     upper.set_title(
         fill(
-            f"{link}, {path['from']} to {end}: {path['handovers']} handovers; the colour changes "
-            "with the satellites",
+            f"{link}, {path['from']} to {end}: {path['handovers']:,} handovers; {told}",
             _TITLE_COLUMNS,
         ),
         fontsize=10,
@@ -145,6 +156,22 @@ def draw_delay(figure: Figure, *, orbit: Orbit, link: str) -> None:
     lower.set_xlabel(f"time ({unit})")
     for axes in (upper, lower):
         axes.set_xlim(0.0, orbit.summary["duration_s"] / scale)
+
+
+def _draw_band(axes: Axes, times: Floats, values: Floats) -> None:
+    """Draw the range and the median of values in intervals, with space where there is no value."""
+    edges = np.linspace(times[0], times[-1], _INTERVALS + 1)
+    first = np.searchsorted(times, edges)
+    parts = [values[begins:ends] for begins, ends in pairwise(first)]
+    low, middle, high = np.array(
+        [
+            (part.min(), np.median(part), part.max()) if len(part) else (np.nan,) * 3
+            for part in parts
+        ]
+    ).T
+    centres = (edges[1:] + edges[:-1]) / 2.0
+    axes.fill_between(centres, low, high, color=COLOURS[5], alpha=0.5, linewidth=0)
+    axes.plot(centres, middle, color=COLOURS[0])
 
 
 def draw_map(figure: Figure, *, orbit: Orbit) -> None:

@@ -129,28 +129,24 @@ pub(crate) fn grouped(all: &[Outages]) -> Vec<OutageGroup> {
         }
     }
     single.sort_by_key(|outages| (outages.at, outages.lasts));
-    let mut lists: Vec<(Sending, InFlight, Vec<(Time, Time)>)> = Vec::new();
+    let mut lists: Vec<(Outages, Vec<(Time, Time)>)> = Vec::new();
     for outages in single {
         let begins = Time::ZERO + outages.at;
-        let with_room = lists.iter_mut().find(|(sending, in_flight, list)| {
-            (*sending, *in_flight) == (outages.sending, outages.in_flight)
+        let with_room = lists.iter_mut().find(|(like, list)| {
+            (like.sending, like.in_flight) == (outages.sending, outages.in_flight)
                 && list.last().is_none_or(|(_, end)| *end < begins)
         });
         let interval = (begins, begins + outages.lasts);
         match with_room {
-            Some((_, _, list)) => list.push(interval),
-            None => lists.push((outages.sending, outages.in_flight, vec![interval])),
+            Some((_, list)) => list.push(interval),
+            None => lists.push((outages, vec![interval])),
         }
     }
-    groups.extend(
-        lists
-            .into_iter()
-            .map(|(sending, in_flight, list)| OutageGroup {
-                times: Times::Listed(list.into()),
-                sending,
-                in_flight,
-            }),
-    );
+    groups.extend(lists.into_iter().map(|(like, list)| OutageGroup {
+        times: Times::Listed(list.into()),
+        sending: like.sending,
+        in_flight: like.in_flight,
+    }));
     groups
 }
 
