@@ -18,6 +18,9 @@ use crate::traces::trace::{
     ATTENUATIONS_TOO_CLOSE, CLOSEST_ATTENUATIONS, CLOSEST_RATES, Reading, Trace, TraceError,
 };
 
+/// Attenuation over time in dB, and the key that it is from.
+type Attenuation = (Profile<f64>, Vec<Segment>);
+
 /// Shortest period of a schedule.
 const SHORTEST_ROUND: Span = Span::from_millis(1);
 
@@ -114,8 +117,8 @@ impl LinkTable<'_> {
         &self,
         way: Way,
         route: &LinkPath,
-        rain: Option<(Profile<f64>, Vec<Segment>)>,
-    ) -> Result<Option<(Profile<f64>, Vec<Segment>)>, Fault> {
+        rain: Option<Attenuation>,
+    ) -> Result<Option<Attenuation>, Fault> {
         let Some(reference) = route.es_n0_range else {
             let message =
                 r#"missing; expected the distance for which es_n0 holds, such as "550 km""#;
