@@ -72,8 +72,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweeps": {"_native", "congestion", "notebook", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {
-        *("_native", "arrow_columns", "model", "plot", "prediction", "probe_file", "report"),
-        *("results", "scenario", "sweeps", *BASE),
+        *("_native", "arrow_columns", "model", "orbits", "plot", "prediction", "probe_file"),
+        *("report", "results", "scenario", "sweeps", *BASE),
     },
     # A rule beside others, by the machinery of studies.
     "evaluation": {

@@ -19,6 +19,7 @@ _NAMES: Final = (
     "gaid1998",
     "geo-acceptance",
     "karir1999",
+    "leo-orbits",
     "obata2000",
     "samaraweera1999",
     "vanzara2014",
