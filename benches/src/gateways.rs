@@ -42,6 +42,8 @@ pub fn split() -> split::Split {
         idle_timeout: Span::from_secs(7_440),
         suspend_after: split::SUSPEND_AFTER,
         multiplex: None,
+        source_connections: None,
+        rate_limits: Vec::new(),
         secret: None,
     })
 }

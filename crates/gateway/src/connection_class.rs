@@ -6,7 +6,7 @@ use bentpipe_types::{Address, FlowKey, HostAddress};
 use rustc_hash::FxHashSet;
 
 /// A class of connections, by server port and by host. If both are given, both must match.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ConnectionClass {
     /// Ranges of server ports, both ends included; `None` for all ports.
     pub ports: Option<Vec<(u16, u16)>>,
@@ -18,7 +18,7 @@ pub struct ConnectionClass {
 
 /// Prefixes of real addresses. A search takes a step for each length that occurs, however many
 /// prefixes there are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PrefixSet {
     /// Lengths that occur, by IP version: 4 and 6.
     lengths: [Vec<u8>; 2],

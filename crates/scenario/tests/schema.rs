@@ -240,6 +240,11 @@ memory = "64 MiB"
 only = { ports = [80, "8000-8999"], hosts = ["server"] }
 except = { hosts = ["client"], addresses = ["192.0.2.7", "2001:db8::/32"], addresses_file = "tests/data/except.txt" }
 processing = { time = "10 us", queue = "500 packets" }
+source_connections = 500
+rate_limits = [
+    { class = { ports = [20, 21] }, rate = "2 Mbit/s", longest_wait = "100 ms" },
+    { dscp = [8, 10], rate = "500 kbit/s" },
+]
 warm_path = true
 idle_timeout = "2 h"
 [gateways.near]

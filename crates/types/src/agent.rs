@@ -25,11 +25,13 @@ pub enum DropReason {
     Down,
     /// The neighbour's link address could not be resolved.
     Unresolved,
+    /// The queue of a rate limit is full.
+    OverRate,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::NoRoute,
         Self::NoConnection,
         Self::TableFull,
@@ -40,6 +42,7 @@ impl DropReason {
         Self::Checksum,
         Self::Down,
         Self::Unresolved,
+        Self::OverRate,
     ];
 
     /// Returns the name used in results.
@@ -56,6 +59,7 @@ impl DropReason {
             Self::Checksum => "wrong_checksum",
             Self::Down => "node_down",
             Self::Unresolved => "no_link_address",
+            Self::OverRate => "over_rate",
         }
     }
 }

@@ -32,6 +32,7 @@ _DISCARDED: Final = {
     "wrong_checksum": "with a wrong checksum",
     "node_down": "at a node that was down",
     "no_link_address": "for want of a neighbour's link address",
+    "over_rate": "above the rate of their class",
 }
 
 

@@ -27,6 +27,9 @@ impl<P: Payload + 'static> VolatileAgent for Split<P> {
         while let Some(packet) = self.processor.as_mut().and_then(Processor::abandon) {
             cx.discard(packet, DropReason::Down);
         }
+        while let Some(packet) = self.rate_limits.abandon() {
+            cx.discard(packet, DropReason::Down);
+        }
         let sums = self.sums();
         let lost = self.counters.connections_lost(sums);
         let mut anew = Self::new(self.settings.clone());
@@ -47,17 +50,17 @@ impl<P: Payload + 'static> Agent for Split<P> {
     }
 
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
-        let Some(processor) = &mut self.processor else {
-            self.handle(from, packet, cx);
-            return;
-        };
-        if let Some(packet) = processor.offer(from, packet, cx.now) {
-            self.counters.packets_dropped += 1;
-            cx.discard(packet, DropReason::Busy);
+        if self.rate_limits.is_idle() {
+            self.process(from, packet, cx);
+        } else if let Some(packet) = self.rate_limits.offer(from, packet, cx) {
+            self.process(from, packet, cx);
         }
     }
 
     fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        while let Some((from, packet)) = self.rate_limits.take(cx.now) {
+            self.process(from, packet, cx);
+        }
         while let Some((from, packet)) = self
             .processor
             .as_mut()
@@ -114,7 +117,8 @@ impl<P: Payload + 'static> Agent for Split<P> {
         let streams = self.multiplex.as_ref().and_then(|all| all.next_deadline());
         let pairs = self.deadlines.next();
         let rest = self.pairs.next_check();
-        [processed, pairs, streams, rest]
+        let limited = self.rate_limits.next();
+        [processed, pairs, streams, rest, limited]
             .into_iter()
             .flatten()
             .min()
@@ -128,7 +132,7 @@ impl<P: Payload + 'static> Agent for Split<P> {
             .count() as u64;
         let carried = self.multiplex.as_ref().map_or(0, |all| all.syns());
         Holdings {
-            packets: syns + carried + self.processing(),
+            packets: syns + carried + self.waiting(),
             bytes: self.budget.held,
         }
     }
@@ -170,7 +174,7 @@ impl<P: Payload + 'static> Agent for Split<P> {
 
     fn is_quiet(&self) -> bool {
         self.counters.open == 0
-            && self.processing() == 0
+            && self.waiting() == 0
             && self.multiplex.as_ref().is_none_or(|all| all.is_quiet())
     }
 

@@ -127,7 +127,9 @@ impl<P: Payload> Split<P> {
     /// up the oldest half-open one if need be.
     fn admits(&mut self, key: &FlowKey, cx: &mut Ctx<'_>) -> bool {
         let of_source = self.admission.of_source(key);
-        if !(self.budget).allows_source(of_source, Self::state_bytes() as u64) {
+        let most = self.settings.source_connections.unwrap_or(u32::MAX);
+        if of_source >= most || !(self.budget).allows_source(of_source, Self::state_bytes() as u64)
+        {
             return false;
         }
         loop {

@@ -49,6 +49,7 @@ impl<P: Payload + 'static> Managed for Split<P> {
             ("processing", new.processing == old.processing),
         ])?;
         self.budget.set_total(new.memory);
+        self.rate_limits.replace(new.rate_limits.clone());
         self.settings = Settings {
             suspend_after: old.suspend_after,
             secret: old.secret,

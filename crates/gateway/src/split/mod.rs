@@ -9,6 +9,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `rate_limits` | queues of classes of traffic with a limited rate |
 //! | `packet_dispatch` | which connection or leg a packet belongs to |
 //! | `lifecycle` | from a SYN to the removal of a connection |
 //! | `agent` | the interface to the driver |
@@ -47,6 +48,7 @@ mod memory_budget;
 mod multiplex;
 mod packet_dispatch;
 mod path_memory;
+mod rate_limits;
 mod report;
 mod settings;
 mod split_connection;
@@ -68,10 +70,12 @@ use leg_settings::LegSettingsCache;
 use memory_budget::{MemoryBudget, SPLIT_STATE};
 use multiplex::Multiplex;
 use path_memory::PathMemory;
+use rate_limits::RateLimits;
 use split_connection::SplitConnection;
 
 pub use bentpipe_types::Processing;
 pub use host_secret::HostSecret;
+pub use rate_limits::RateLimit;
 pub use report::GAUGES;
 pub use settings::{Confirmation, Multiplexing, RealAddresses, SUSPEND_AFTER, Settings};
 
@@ -93,6 +97,7 @@ pub struct Split<P = Ranges> {
     budget: MemoryBudget,
     refusal_notice: RefusalNotice,
     processor: Option<Processor>,
+    rate_limits: RateLimits,
     paths: PathMemory,
     leg_settings: LegSettingsCache,
     /// Number of legs over the facing link that have not ended.
@@ -119,6 +124,7 @@ impl<P: Payload> Split<P> {
             budget: MemoryBudget::new(settings.memory, settings.secret.is_some()),
             refusal_notice: RefusalNotice::default(),
             processor: settings.processing.map(Processor::new),
+            rate_limits: RateLimits::new(settings.rate_limits.clone()),
             multiplex: (settings.multiplex).map(|with| Box::new(Multiplex::new(with, &settings))),
             ended: EndedConnections::new([&settings.facing_tcp, &settings.host_tcp]),
             pairs: ConnectionTable::new(settings.facing, settings.suspend_after),
@@ -170,6 +176,11 @@ impl<P: Payload> Split<P> {
         let (index, side) = *self.flows.get(key)?;
         self.last = Some((*key, index, side));
         Some((index, side))
+    }
+
+    /// Number of packets that wait for the processor or for a rate limit.
+    fn waiting(&self) -> u64 {
+        self.processing() + self.rate_limits.packets()
     }
 
     /// Number of packets in the processor's queue.

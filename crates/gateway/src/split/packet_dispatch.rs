@@ -10,6 +10,18 @@ use super::unmultiplexed::UnmultiplexedTable;
 use crate::icmp::IcmpReport;
 
 impl<P: Payload> Split<P> {
+    /// Processes a packet that no rate limit holds back.
+    pub(super) fn process(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let Some(processor) = &mut self.processor else {
+            self.handle(from, packet, cx);
+            return;
+        };
+        if let Some(packet) = processor.offer(from, packet, cx.now) {
+            self.counters.packets_dropped += 1;
+            cx.discard(packet, DropReason::Busy);
+        }
+    }
+
     /// Processes a packet that has left the processor's queue.
     pub(super) fn handle(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         self.pairs.now = cx.now;

@@ -95,6 +95,9 @@ impl<P: Payload> Split<P> {
         ] {
             visit(name, value);
         }
+        if !self.settings.rate_limits.is_empty() || self.rate_limits.dropped > 0 {
+            visit("packets.over_rate", self.rate_limits.dropped);
+        }
         // Not in a simulation's results, whose form is fixed.
         if self.settings.secret.is_some() {
             for (name, value) in [

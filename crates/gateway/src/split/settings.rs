@@ -6,6 +6,7 @@ use bentpipe_tcp::Config;
 use bentpipe_types::{Address, IpVersion, Port, Processing, Span};
 
 use super::host_secret::HostSecret;
+use super::rate_limits::RateLimit;
 use crate::ConnectionClass;
 
 /// Default time without packets after which a connection is suspended. After ten seconds nearly all
@@ -32,6 +33,11 @@ pub struct Settings {
     pub only: Option<ConnectionClass>,
     /// Class of connections not to split; `None` for none.
     pub except: Option<ConnectionClass>,
+    /// Most open connections of one source that are split; `None` for no fixed limit. Those of
+    /// trunks do not count.
+    pub source_connections: Option<u32>,
+    /// Rate limits. The first one that matches a packet applies.
+    pub rate_limits: Vec<RateLimit>,
     /// Processing time per packet; `None` for no time.
     pub processing: Option<Processing>,
     /// Whether legs over the facing link start with the congestion window and slow-start threshold

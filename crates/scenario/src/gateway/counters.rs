@@ -116,6 +116,9 @@ counters! {
         early: u64,
         /// ICMP errors about segments that the gateway sent.
         icmp_errors: u64,
+        /// Packets that a rate limit dropped, since they would have waited too long
+        /// (`rate_limits`).
+        over_rate: u64,
         /// Packets whose data was dropped, since more than `memory` was reserved
         /// (`bentpipe-gateway`).
         over_memory: u64,

@@ -41,6 +41,14 @@ macro_rules! gateways {
                 only: ClassFile,
                 /// Do not split these connections. Default: none.
                 except: ClassFile,
+                /// Most connections of one source that are split at a time: of an IPv4 address, an
+                /// IPv6 /64 prefix, or a simulated host. Further ones pass unsplit and are counted
+                /// as refused. It cannot be combined with `multiplex`. Default: as many as take as
+                /// much of `memory` as is left for others.
+                source_connections: u32,
+                /// Limits of the rate at which the gateway takes packets, in each direction. The
+                /// first one that matches a packet applies. Default: none.
+                rate_limits: Vec<RateLimitFile>,
                 /// Time that the gateway's processor takes for each packet (an IP service rate),
                 /// for any kind of gateway. Default: no time.
                 processing: ProcessingFile,
@@ -105,8 +113,8 @@ macro_rules! gateways {
                 /// with the addresses and ports of the hosts. Only the connection over `facing`
                 /// needs settings for a satellite (karir1999, RFC 3135).
                 Split = "split": SplitGateway, keys [
-                    facing tcp host_tcp set_up close memory only except processing warm_path
-                    multiplex idle_timeout crashes
+                    facing tcp host_tcp set_up close memory only except source_connections
+                    rate_limits processing warm_path multiplex idle_timeout crashes
                 ];
 
                 /// Acknowledges on behalf of the hosts behind `facing`, which receive by satellite

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::gateway::kinds::gateways;
 use crate::node::processing::ProcessingFile;
 use crate::quantity::port::PortRange;
+use crate::quantity::rate::Rate;
 use crate::quantity::size::Size;
 use crate::quantity::time::Length;
 use crate::tcp::schema::TcpFile;
@@ -115,11 +116,28 @@ pub struct ClassFile {
     pub hosts: Option<Vec<String>>,
     /// `bentpipe-gateway`: addresses and prefixes at either end, such as "192.0.2.7" and
     /// "2001:db8::/32". Simulated hosts have no addresses: `only` then takes all of them, and
-    /// `except` none. Default: all.
+    /// `except` and `rate_limits` none. Default: all.
     pub addresses: Option<Vec<String>>,
     /// `bentpipe-gateway`: a file with more addresses and prefixes, one in a line, by its path from
     /// the scenario file's folder. A `#` begins a comment. Default: none.
     pub addresses_file: Option<String>,
+}
+
+/// A limit of the rate of packets. If both `class` and `dscp` are given, a packet must match both.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimitFile {
+    /// Packets of these connections, and other packets with such ports and hosts, in both
+    /// directions. Default: all packets.
+    pub class: Option<ClassFile>,
+    /// `bentpipe-gateway`: packets with these differentiated services code points, 0 to 63. The
+    /// packets of simulated hosts have 0. Default: all.
+    pub dscp: Option<Vec<u8>>,
+    /// Rate of the IP packets of all matching connections together, in each direction.
+    pub rate: Rate,
+    /// Longest time that a packet waits. Packets that would wait longer are dropped. At most
+    /// "10 s". Default: "250 ms".
+    pub longest_wait: Option<Length>,
 }
 
 /// A crash of a gateway.

@@ -3,7 +3,7 @@
 use bentpipe_gateway::split::{self, Split};
 use bentpipe_sim::NetworkBuilder;
 use bentpipe_tcp::{Ranges, Rings};
-use bentpipe_types::{Bytes, Gauge, Port, Span};
+use bentpipe_types::{BitRate, Bytes, Gauge, Port, Span};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use crate::gateway::parts::{
     Crash, GatewayContext, IDLE_TIMEOUT, LEAST_MEMORY, MEMORY, MOST_MEMORY, SHORTEST_IDLE_TIMEOUT,
     buffer, crashes, facing,
 };
-use crate::gateway::schema::{ClassFile, Close, GatewayFile, GatewayKind, SetUp};
+use crate::gateway::schema::{ClassFile, Close, GatewayFile, GatewayKind, RateLimitFile, SetUp};
 use crate::gateway::settings::{
     Addresses, GatewayFacts, GatewaySettings, Names, Place, RealLinks, TrafficClass, class_of,
     crashes_data, with_crashes,
@@ -33,6 +33,13 @@ use crate::tcp::settings::{TcpSettings, tcp_data};
 
 /// Most persistent connections to another gateway.
 const MOST_CONNECTIONS: u32 = 16;
+
+/// Largest differentiated services code point (RFC 2474).
+const MOST_DSCP: u8 = 63;
+
+/// Longest time that a packet above the rate of its class waits: the default, and its maximum.
+const LONGEST_WAIT: Span = Span::from_millis(250);
+const MOST_LONGEST_WAIT: Span = Span::from_secs(10);
 
 /// A gateway that splits connections. [`GatewayFile`](crate::schema::GatewayFile) describes each
 /// setting.
@@ -54,6 +61,10 @@ pub struct SplitGateway {
     pub only: Option<TrafficClass>,
     /// Connections that are not split, or `None` for none.
     pub except: Option<TrafficClass>,
+    /// Most connections of one source, or `None` for no fixed limit.
+    pub source_connections: Option<u32>,
+    /// Rate limits.
+    pub rate_limits: Vec<RateLimit>,
     /// Processing time, or `None` for no time.
     pub processing: Option<Processing>,
     /// Whether connections over the link start with the congestion window of earlier ones.
@@ -66,6 +77,19 @@ pub struct SplitGateway {
     pub crashes: Vec<Crash>,
     /// Secret of a machine between real networks.
     pub secret: Option<split::HostSecret>,
+}
+
+/// A limit of the rate of packets.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RateLimit {
+    /// Packets that it applies to, or `None` for all.
+    pub class: Option<TrafficClass>,
+    /// Differentiated services code points, or `None` for all.
+    pub dscp: Option<Vec<u8>>,
+    /// Rate of IP packets in each direction.
+    pub rate: BitRate,
+    /// Longest time that a packet waits.
+    pub longest_wait: Span,
 }
 
 /// Persistent connections between two gateways.
@@ -133,7 +157,8 @@ impl GatewaySettings for SplitGateway {
             return refuse("idle_timeout", message);
         }
         let class = |key: &str, file: &Option<ClassFile>| {
-            let class = file.as_ref().map(|file| class(name, key, file, around));
+            let class =
+                (file.as_ref()).map(|file| class(&path(&["gateways", name, key]), file, around));
             class.transpose()
         };
         Ok(Self {
@@ -145,6 +170,8 @@ impl GatewaySettings for SplitGateway {
             memory: memory.0,
             only: class("only", &file.only)?,
             except: class("except", &file.except)?,
+            source_connections: source_connections(name, file)?,
+            rate_limits: rate_limits(name, file, around)?,
             processing: resolve_processing("gateways", name, file.processing.as_ref())?,
             warm_path: file.warm_path.unwrap_or(false),
             idle_timeout: idle_timeout.0,
@@ -177,6 +204,13 @@ impl GatewaySettings for SplitGateway {
             "memory_bytes": self.memory.get(),
             "only": class(&self.only),
             "except": class(&self.except),
+            "source_connections": self.source_connections,
+            "rate_limits": self.rate_limits.iter().map(|limit| json!({
+                "class": class(&limit.class),
+                "dscp": limit.dscp,
+                "rate_bps": limit.rate.bits_per_second(),
+                "longest_wait_s": limit.longest_wait.as_secs_f64(),
+            })).collect::<Vec<_>>(),
             "processing": processing_data(self.processing),
             "warm_path": self.warm_path,
             "multiplex": self.multiplex.map(|with| with.connections),
@@ -212,6 +246,9 @@ impl GatewaySettings for SplitGateway {
         }
         has_no_hosts(split.only.as_ref(), name, "only")?;
         has_no_hosts(split.except.as_ref(), name, "except")?;
+        for limit in &split.rate_limits {
+            has_no_hosts(limit.class.as_ref(), name, "rate_limits.class")?;
+        }
         if split.processing.take().is_some() {
             station.note_processing();
         }
@@ -247,6 +284,16 @@ impl SplitGateway {
             only: class(&self.only),
             // Simulated hosts have none of the addresses.
             except: class(&self.except).filter(|_| place.bytes || !has_prefixes(&self.except)),
+            source_connections: self.source_connections,
+            rate_limits: (self.rate_limits.iter())
+                .filter(|limit| place.bytes || !has_prefixes(&limit.class))
+                .map(|limit| split::RateLimit {
+                    class: class(&limit.class),
+                    dscp: limit.dscp.clone(),
+                    rate: limit.rate,
+                    longest_wait: limit.longest_wait,
+                })
+                .collect(),
             processing: self.processing.map(engine_processing),
             warm_path: self.warm_path,
             idle_timeout: self.idle_timeout,
@@ -296,15 +343,76 @@ fn multiplex(
     }))
 }
 
-fn class(
+/// Returns the most connections of one source.
+fn source_connections(name: &str, file: &GatewayFile) -> Result<Option<u32>, Fault> {
+    let refuse = |message: &str| Err(fault(&["gateways", name, "source_connections"], message));
+    match file.source_connections {
+        Some(0) => refuse("expected at least 1, got 0"),
+        Some(_) if file.multiplex.is_some() => {
+            refuse("cannot be combined with \"multiplex\", whose connections are not counted")
+        }
+        limit => Ok(limit),
+    }
+}
+
+/// Returns the rate limits.
+fn rate_limits(
     name: &str,
-    key: &str,
+    file: &GatewayFile,
+    around: &GatewayContext<'_>,
+) -> Result<Vec<RateLimit>, Fault> {
+    let files = file.rate_limits.iter().flatten().enumerate();
+    let limits = files.map(|(index, file)| {
+        let mut at = path(&["gateways", name, "rate_limits"]);
+        at.push(Segment::Index(index));
+        rate_limit(&at, file, around)
+    });
+    limits.collect()
+}
+
+fn rate_limit(
+    at: &[Segment],
+    file: &RateLimitFile,
+    around: &GatewayContext<'_>,
+) -> Result<RateLimit, Fault> {
+    let dscp = |points: &Vec<u8>| {
+        let refuse = |message: String| Err(Fault::new(within(at, &["dscp"]), message));
+        match points.iter().find(|point| **point > MOST_DSCP) {
+            _ if points.is_empty() => {
+                refuse("has no effect: no code points stand in it".to_owned())
+            }
+            Some(point) => refuse(format!("expected 0 to {MOST_DSCP}, got {point}")),
+            None => Ok(points.clone()),
+        }
+    };
+    let longest_wait = file.longest_wait.unwrap_or(Length(LONGEST_WAIT));
+    if longest_wait.0 > MOST_LONGEST_WAIT {
+        let message = format!(r#"expected at most "10 s", got "{longest_wait}""#);
+        return Err(Fault::new(within(at, &["longest_wait"]), message));
+    }
+    let of_class = |file: &ClassFile| class(&within(at, &["class"]), file, around);
+    Ok(RateLimit {
+        class: file.class.as_ref().map(of_class).transpose()?,
+        dscp: file.dscp.as_ref().map(dscp).transpose()?,
+        rate: file.rate.0,
+        longest_wait: longest_wait.0,
+    })
+}
+
+/// Returns the path of a key below another path.
+fn within(at: &[Segment], keys: &[&str]) -> Vec<Segment> {
+    [at, &path(keys)].concat()
+}
+
+/// Returns the class of connections at this path.
+fn class(
+    at: &[Segment],
     file: &ClassFile,
     around: &GatewayContext<'_>,
 ) -> Result<TrafficClass, Fault> {
     let empty = |part: &str| {
         let message = format!("has no effect: no {part} stands in it");
-        Err(fault(&["gateways", name, key, part], message))
+        Err(Fault::new(within(at, &[part]), message))
     };
     if file.ports.as_ref().is_some_and(Vec::is_empty) {
         return empty("ports");
@@ -316,7 +424,7 @@ fn class(
         let mut found = Vec::new();
         for (index, host) in hosts.iter().enumerate() {
             let Some(members) = around.nodes.find(host) else {
-                let mut keys = path(&["gateways", name, key, "hosts"]);
+                let mut keys = within(at, &["hosts"]);
                 keys.push(Segment::Index(index));
                 return Err(Fault::new(keys, around.nodes.missing(host)));
             };
@@ -329,7 +437,7 @@ fn class(
     Ok(TrafficClass {
         ports: file.ports.clone() as Option<Vec<PortRange>>,
         hosts: hosts.transpose()?,
-        prefixes: prefixes(name, key, file, around)?,
+        prefixes: prefixes(at, file, around)?,
     })
 }
 
@@ -339,8 +447,7 @@ fn has_prefixes(class: &Option<TrafficClass>) -> bool {
 
 /// Returns the prefixes of a class: those in the file itself, and those in its list.
 fn prefixes(
-    name: &str,
-    key: &str,
+    at: &[Segment],
     file: &ClassFile,
     around: &GatewayContext<'_>,
 ) -> Result<Option<Vec<(IpAddr, u8)>>, Fault> {
@@ -351,14 +458,14 @@ fn prefixes(
     let mut found = Vec::new();
     for (index, text) in file.addresses.iter().flatten().enumerate() {
         let Some(prefix) = prefix(text) else {
-            let mut keys = path(&["gateways", name, key, "addresses"]);
+            let mut keys = within(at, &["addresses"]);
             keys.push(Segment::Index(index));
             return Err(Fault::new(keys, format!("{EXPECTED}{}", quoted(text))));
         };
         found.push(prefix);
     }
     if let Some(list) = &file.addresses_file {
-        let refuse = |message: String| fault(&["gateways", name, key, "addresses_file"], message);
+        let refuse = |message: String| Fault::new(within(at, &["addresses_file"]), message);
         let content = around.files.text(list).map_err(refuse)?;
         for (index, line) in content.lines().enumerate() {
             let text = line.split('#').next().unwrap_or_default().trim();
@@ -373,8 +480,8 @@ fn prefixes(
         }
     }
     if found.is_empty() {
-        return Err(fault(
-            &["gateways", name, key, "addresses"],
+        return Err(Fault::new(
+            within(at, &["addresses"]),
             "has no effect: no addresses stand in it",
         ));
     }

@@ -43,7 +43,7 @@ pub struct Summary {
     /// Number of discarded packets by reason, for reasons that occurred: `no_route`,
     /// `no_connection`, `table_full` (of connections), `malformed`, `hop_limit`, `processor_busy`
     /// (and its queue full), `too_long` (for the next link), `wrong_checksum`, `node_down`,
-    /// `no_link_address` (of the neighbour).
+    /// `no_link_address` (of the neighbour), `over_rate` (of a gateway's `rate_limits`).
     pub discards: BTreeMap<&'static str, u64>,
     /// Flows.
     pub flows: Vec<FlowSummary>,

@@ -56,6 +56,26 @@ fn split_gateways() {
             r#"geo.toml:15: gateways.hub.processing.queue: expected packets such as "100 packets", got "9 kB""#,
         ),
         (
+            "facing = \"satellite\"\nsource_connections = 0",
+            "geo.toml:15: gateways.hub.source_connections: expected at least 1, got 0",
+        ),
+        (
+            "facing = \"satellite\"\nsource_connections = 5\nmultiplex = 4",
+            r#"geo.toml:15: gateways.hub.source_connections: cannot be combined with "multiplex", whose connections are not counted"#,
+        ),
+        (
+            "facing = \"satellite\"\nrate_limits = [{ dscp = [64], rate = \"1 Mbit/s\" }]",
+            "geo.toml:15: gateways.hub.rate_limits.dscp: expected 0 to 63, got 64",
+        ),
+        (
+            "facing = \"satellite\"\nrate_limits = [{ class = { ports = [] }, rate = \"1 Mbit/s\" }]",
+            "geo.toml:15: gateways.hub.rate_limits.class.ports: has no effect: no ports stands in it",
+        ),
+        (
+            "facing = \"satellite\"\nrate_limits = [{ rate = \"1 Mbit/s\", longest_wait = \"11 s\" }]",
+            r#"geo.toml:15: gateways.hub.rate_limits.longest_wait: expected at most "10 s", got "11 s""#,
+        ),
+        (
             "facing = \"satellite\"\nmultiplex = 17",
             "geo.toml:15: gateways.hub.multiplex: expected 1 to 16, got 17",
         ),

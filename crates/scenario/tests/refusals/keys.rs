@@ -40,7 +40,7 @@ fn keys() {
         (
             r#"kind = "router""#,
             r#""strange key\n" = 1"#,
-            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; closest: store, ack_every, facing, crashes, retransmission_timeout, close, processing, receive_buffer, give_up, tcp, host_tcp, set_up, ... (27 in all: bentpipe explain gateways.hub)"#,
+            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; closest: store, ack_every, facing, crashes, retransmission_timeout, close, processing, source_connections, receive_buffer, give_up, rate_limits, tcp, ... (29 in all: bentpipe explain gateways.hub)"#,
         ),
         (
             "congestion_control",

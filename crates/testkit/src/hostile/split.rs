@@ -151,6 +151,8 @@ fn settings(
             connections,
             real: None,
         }),
+        source_connections: None,
+        rate_limits: Vec::new(),
         secret: None,
     }
 }

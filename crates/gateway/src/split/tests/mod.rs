@@ -7,6 +7,7 @@ mod host_mobility;
 mod keep_alive;
 mod multiplex;
 mod peer_liveness;
+mod rate_limits;
 mod streams;
 mod suspension;
 mod test_network;

@@ -60,6 +60,8 @@ pub(super) fn settings(facing: u16) -> Settings {
         idle_timeout: Span::from_secs(7_440),
         suspend_after: crate::split::SUSPEND_AFTER,
         multiplex: None,
+        source_connections: None,
+        rate_limits: Vec::new(),
         secret: None,
     }
 }
