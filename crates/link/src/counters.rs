@@ -44,6 +44,19 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Returns the counters of a direction that was [split](crate::Direction::split_propagation),
+    /// from those of its sending and its receiving half.
+    #[must_use]
+    pub fn of_halves(sending: Self, receiving: Self) -> Self {
+        Self {
+            lost: receiving.lost,
+            delivered: receiving.delivered,
+            delivered_bytes: receiving.delivered_bytes,
+            passed_on: receiving.passed_on,
+            ..sending
+        }
+    }
+
     /// Returns these counters with the packets that the queue gave up after accepting them.
     pub(crate) fn with(self, given_up: GivenUp) -> Self {
         Self {

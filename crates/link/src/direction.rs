@@ -7,8 +7,8 @@ use crate::changes::{Course, Usual};
 use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
 use crate::{
-    Changes, ClassCounts, Counters, DropTail, Ends, ErrorModel, Fifo, Managed, QueueDiscipline,
-    Queued, Tally,
+    Changes, ClassCounts, Counters, DropTail, Ends, ErrorModel, Fifo, Limit, Managed,
+    QueueDiscipline, Queued, Tally,
 };
 
 /// Settings of one direction of a link.
@@ -151,6 +151,43 @@ impl Direction {
             None => managed,
             Some(terminal) => managed.on_demand(terminal),
         }))
+    }
+
+    /// Returns the propagation delay if it is constant, and if the direction can therefore be
+    /// [split](Self::split_propagation).
+    #[must_use]
+    pub fn constant_delay(&self) -> Option<Span> {
+        match self {
+            Self::Fifo(fifo) => Some(fifo.delay()),
+            Self::Queued(queued) => Some(queued.delay),
+            Self::Managed(_) => None,
+        }
+    }
+
+    /// Splits an idle direction with a constant delay in two. This one keeps queue and transmitter,
+    /// and a packet arrives when its transmission ends. The returned one has the errors; packets
+    /// are [added](Fifo::add_arrival) to it with their arrival times, which are later by the
+    /// returned delay.
+    ///
+    /// Both together draw the same random numbers and count the same as the whole direction
+    /// ([`Counters::of_halves`]).
+    pub fn split_propagation(&mut self) -> Option<(Self, Span)> {
+        let (arrivals, delay) = match self {
+            Self::Fifo(fifo) => fifo.split_propagation(),
+            Self::Queued(queued) => queued.split_propagation(),
+            Self::Managed(_) => return None,
+        };
+        Some((Self::Fifo(arrivals), delay))
+    }
+
+    /// Returns an idle direction, for a place where none is used.
+    #[must_use]
+    pub fn unused() -> Self {
+        let queue = DropTail {
+            limit: Limit::Packets(0),
+        };
+        const RATE: BitRate = BitRate::new(1).expect("not zero");
+        Self::new(Settings::new(RATE, Span::ZERO, queue))
     }
 
     /// Makes each event observable at its time from now on.

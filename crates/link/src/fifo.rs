@@ -106,6 +106,39 @@ impl Fifo {
         }
     }
 
+    /// Removes the propagation and the errors of an idle direction, and returns a direction that
+    /// has the errors and to which packets are added when their arrival is known
+    /// ([`add_arrival`](Self::add_arrival)).
+    pub(crate) fn split_propagation(&mut self) -> (Self, Span) {
+        let errors = std::mem::take(&mut self.seldom.errors);
+        let delay = std::mem::replace(&mut self.delay, Span::ZERO);
+        self.may_lose = false;
+        let (transmitter, queue) = (self.seldom.transmitter.clone(), self.seldom.queue);
+        (Self::new(transmitter, Span::ZERO, queue, errors), delay)
+    }
+
+    /// Adds a packet that was transmitted elsewhere and arrives `at` this time, not before any
+    /// earlier one.
+    pub fn add_arrival(&mut self, at: Time, packet: PacketRef, length: Bytes) {
+        debug_assert!(
+            self.idle_from <= at,
+            "packets arrive in the order of transmission"
+        );
+        self.ring.depart_all();
+        self.idle_from = at;
+        self.queued_bytes += length.get();
+        self.ring.push(InTransit {
+            departure: at,
+            packet,
+            length: length.get() as u32,
+        });
+    }
+
+    /// States that no packet will be [added](Self::add_arrival) that arrives before this time.
+    pub fn nothing_arrives_before(&mut self, at: Time) {
+        self.idle_from = self.idle_from.max(at);
+    }
+
     /// Offers a packet to the queue. A dropped packet remains with the caller.
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, length: Bytes) -> Verdict {
@@ -325,6 +358,11 @@ impl Fifo {
             seldom.lost_bytes += u64::from(length);
         }
         lost
+    }
+
+    /// Returns the propagation delay.
+    pub(crate) fn delay(&self) -> Span {
+        self.delay
     }
 
     /// Whether it never loses packets.

@@ -8,6 +8,7 @@ use bentpipe_types::{
 
 use crate::Router;
 use crate::attached::Attached;
+use crate::network::StandIn;
 use crate::processing_and_arp::ProcessingAndArp;
 
 /// A node of a network being built.
@@ -43,6 +44,8 @@ pub(crate) enum Node {
     Custom(Box<dyn Agent + Send>),
     /// Another node with a processor or address resolution.
     ProcessingAndArp(Box<ProcessingAndArp<Node>>),
+    /// Of a divided network: a node of another part.
+    StandIn(StandIn),
 }
 
 impl Node {
@@ -52,7 +55,7 @@ impl Node {
         match self {
             Self::Host(host) => Some(host),
             Self::ProcessingAndArp(front) => front.node().host(),
-            Self::Router(_) | Self::Attached(_) | Self::Custom(_) => None,
+            Self::Router(_) | Self::Attached(_) | Self::Custom(_) | Self::StandIn(_) => None,
         }
     }
 
@@ -61,7 +64,7 @@ impl Node {
         match self {
             Self::Host(host) => Some(host),
             Self::ProcessingAndArp(front) => front.node_mut().host_mut(),
-            Self::Router(_) | Self::Attached(_) | Self::Custom(_) => None,
+            Self::Router(_) | Self::Attached(_) | Self::Custom(_) | Self::StandIn(_) => None,
         }
     }
 
@@ -70,7 +73,7 @@ impl Node {
         match self {
             Self::Custom(_) => true,
             Self::ProcessingAndArp(front) => front.node().is_custom(),
-            Self::Host(_) | Self::Router(_) | Self::Attached(_) => false,
+            Self::Host(_) | Self::Router(_) | Self::Attached(_) | Self::StandIn(_) => false,
         }
     }
 
@@ -82,6 +85,7 @@ impl Node {
             Self::Attached(attached) => attached,
             Self::Custom(agent) => agent.as_mut(),
             Self::ProcessingAndArp(front) => front.as_mut(),
+            Self::StandIn(far) => far,
         }
     }
 
@@ -93,6 +97,7 @@ impl Node {
             Self::Attached(attached) => attached,
             Self::Custom(agent) => agent.as_ref(),
             Self::ProcessingAndArp(front) => front.as_ref(),
+            Self::StandIn(far) => far,
         }
     }
 }

@@ -52,6 +52,11 @@ impl Limits {
 }
 
 impl Router {
+    /// Whether it fragments packets.
+    pub(crate) fn divides(&self) -> bool {
+        (self.limits.as_ref()).is_some_and(|limits| !limits.dividing.is_empty())
+    }
+
     /// Creates a router with MTUs.
     pub(crate) fn limited(limits: Limits) -> Self {
         Self {

@@ -74,6 +74,13 @@ impl Discards {
         self.0[reason as usize] += 1;
     }
 
+    /// Adds the packets that were counted elsewhere.
+    pub fn add(&mut self, others: &Self) {
+        for (count, other) in self.0.iter_mut().zip(others.0) {
+            *count += other;
+        }
+    }
+
     /// Returns the number of packets discarded for this reason.
     #[must_use]
     pub fn of(&self, reason: DropReason) -> u64 {

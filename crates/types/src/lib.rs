@@ -93,7 +93,7 @@ pub use sack_blocks::{SackBlock, SackBlocks, tell_first};
 pub use seq::Seq;
 pub use span_statistics::SpanStatistics;
 pub use store::{
-    Compaction, Extension, FlowKey, Fragment, HostAddress, PacketStore, Party, Tunnel,
+    Compaction, Extension, FlowKey, Fragment, HostAddress, MovedPacket, PacketStore, Party, Tunnel,
 };
 pub use syn_options::{FastOpen, SynOptions};
 pub use time::{Span, Time};

@@ -1,9 +1,11 @@
 //! The store of all packets of a network.
 
 mod fragment;
+mod moved_packet;
 mod real_packet;
 
 pub use fragment::Fragment;
+pub use moved_packet::MovedPacket;
 pub use real_packet::{FlowKey, HostAddress, Party};
 
 use crate::pool::Pool;

@@ -7,6 +7,7 @@ mod managed;
 mod multicast;
 mod outcome;
 mod packet_hop;
+mod parts;
 mod probing;
 mod queue_history;
 mod segments;
@@ -27,6 +28,8 @@ use slots::{RECEIVING, SENDING};
 
 pub use external_clock::Departure;
 pub(crate) use multicast::{MANY, MulticastReceiver, MulticastReceivers};
+pub(crate) use parts::StandIn;
+pub use parts::{Parts, Undivided};
 pub(crate) use slots::{DirectionSlot, FlowEnd, FlowSlot, NodeSlot};
 
 /// Whether a run continues.

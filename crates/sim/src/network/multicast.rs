@@ -43,6 +43,11 @@ impl MulticastReceivers {
         }
     }
 
+    /// Returns the receiving nodes.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = u16> {
+        self.receivers.iter().map(|receiver| receiver.node)
+    }
+
     /// Sets the sending node's routes, by which receivers are selected.
     pub(crate) fn routes(&mut self, routes: Routes) {
         self.routes = routes;

@@ -281,4 +281,19 @@ impl Network {
         }
         Some(start)
     }
+
+    /// Handles a packet that another part has transmitted and that arrives from a direction `at`
+    /// this time.
+    pub(super) fn add_arrival(&mut self, index: u16, at: Time, packet: PacketRef) {
+        let length = self.packets.get(packet).length();
+        let Direction::Fifo(fifo) = &mut self.directions[usize::from(index)].direction else {
+            debug_assert!(false, "the receiving half of a direction");
+            return self.packets.release(packet);
+        };
+        fifo.add_arrival(at, packet, length);
+        let is_head = fifo.in_transit() == 1;
+        if !FastPaths::on_enqueue(self, index, at, packet, length) && is_head {
+            self.schedule.push(at, ComponentId(index));
+        }
+    }
 }

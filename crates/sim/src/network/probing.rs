@@ -96,6 +96,15 @@ impl Network {
         }
     }
 
+    /// Whether there are probes.
+    pub(super) fn has_probes(&self) -> bool {
+        let probes = &self.probes;
+        !(probes.sampled.is_empty()
+            && probes.at_nodes.is_empty()
+            && probes.at_queues.is_empty()
+            && probes.segments.is_empty())
+    }
+
     /// Returns the directions and quantities that are sampled at the interval.
     pub(super) fn sampled(&self) -> impl Iterator<Item = (u16, LinkQuantity)> {
         let directions = self.probes.sampled.iter().map(|probe| probe.target);

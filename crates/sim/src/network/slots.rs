@@ -6,6 +6,7 @@ use bentpipe_types::{Address, Agent, Port, RandomStream, Time};
 
 use super::chain_routing::ChainRouting;
 use super::multicast::{MANY, MulticastReceivers};
+use super::parts::StandIn;
 use super::queue_history::QueueHistory;
 use super::shortcuts::{ANYWHERE, Shortcuts};
 use crate::node::Node;
@@ -94,6 +95,20 @@ impl NodeSlot {
         }
     }
 
+    /// Returns a stand-in for a node of another part.
+    pub(super) fn standing_in(random: RandomStream) -> Self {
+        let node = Node::StandIn(StandIn::default());
+        Self::new(String::new(), node, Vec::new(), random)
+    }
+
+    /// Returns the slot for another schedule, before the run.
+    pub(super) fn not_scheduled(self) -> Self {
+        Self {
+            scheduled: None,
+            ..self
+        }
+    }
+
     /// Returns when the node must be entered into the schedule, unless an entry at least as early
     /// exists or it has no deadline. Counts it as entered.
     #[inline(always)]
@@ -166,7 +181,12 @@ pub(super) const RECEIVING: usize = 1;
 
 impl DirectionSlot {
     pub(crate) fn new(name: String, to: u16, to_port: Port, settings: Settings) -> Self {
-        Self::with(name, to, to_port, Direction::new(settings), None)
+        Self::of(name, to, to_port, Direction::new(settings))
+    }
+
+    /// Stores a direction.
+    pub(super) fn of(name: String, to: u16, to_port: Port, direction: Direction) -> Self {
+        Self::with(name, to, to_port, direction, None)
     }
 
     /// Creates a broadcast direction.

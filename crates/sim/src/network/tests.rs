@@ -14,6 +14,7 @@ mod ends;
 mod external_clock;
 mod host_run_ahead;
 mod link_chains;
+mod parts;
 mod path_mtu;
 mod wake_up_order;
 

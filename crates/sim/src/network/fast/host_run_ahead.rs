@@ -91,6 +91,12 @@ impl Lookahead {
         !self.later.is_empty()
     }
 
+    /// Returns the first arrival that remains to be delivered.
+    pub(super) fn next_arrival(&self) -> Option<Time> {
+        let ready = (!self.ready.is_empty()).then_some(self.earliest);
+        self.later.iter().map(|(at, _)| *at).chain(ready).min()
+    }
+
     /// Offers the packets that a host has sent to its only outgoing direction.
     #[inline(always)]
     fn offer_sent<const LEADS_ON: bool>(

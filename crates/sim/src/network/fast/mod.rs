@@ -54,6 +54,7 @@ use super::slots::{DirectionSlot, NodeSlot};
 use crate::probe::LinkQuantity;
 use crate::schedule::ComponentId;
 use host_run_ahead::Lookahead;
+pub(super) use read_outs::DirectionState;
 
 /// View of a network's present state.
 pub(in crate::network) struct ReadOuts<'a>(&'a Network);
@@ -91,6 +92,11 @@ impl FastPaths {
             upstream,
             ..Self::default()
         }
+    }
+
+    /// Removes and returns the pairs given to [`new`](Self::new), for a network that is divided.
+    pub(super) fn take_upstream(&mut self) -> Vec<(u16, u16)> {
+        std::mem::take(&mut self.upstream)
     }
 
     /// Called when a run begins or continues up to `until`, or with `None` for an external clock,

@@ -21,6 +21,11 @@ impl ReadOuts<'_> {
         self.0.fast.lookahead.has_later_arrivals()
     }
 
+    /// Returns the first arrival that is not in the schedule.
+    pub(in crate::network) fn next_unscheduled_arrival(&self) -> Option<Time> {
+        self.0.fast.lookahead.next_arrival()
+    }
+
     /// Whether a direction holds a packet.
     pub(in crate::network) fn has_packets_in_transit(&self) -> bool {
         self.0.directions.iter().any(DirectionSlot::has_events)

@@ -72,7 +72,7 @@ fn link() -> impl Strategy<Value = Link> {
 }
 
 #[derive(Clone, Debug)]
-struct Case {
+pub(super) struct Case {
     seed: u64,
     /// Links between the routers of the row.
     trunks: Vec<Link>,
@@ -87,10 +87,10 @@ struct Case {
     /// The captured link and its end.
     capture: Option<(usize, bool)>,
     /// Times at which the state is read, in ms.
-    asked: Vec<u64>,
+    pub(super) asked: Vec<u64>,
 }
 
-fn case() -> impl Strategy<Value = Case> {
+pub(super) fn case() -> impl Strategy<Value = Case> {
     let hosts = prop::collection::vec((0_usize..5, link()), 0..5);
     let ends = (link(), link());
     let flow = (any::<usize>(), any::<usize>(), 1_u64..300_000, 0_u64..300);
@@ -186,9 +186,8 @@ fn settings(seed: u64, name: &str, link: &Link, way: usize) -> Settings {
     settings
 }
 
-/// Runs a case with a number of events per call, with or without chains and hosts that run ahead.
-/// Returns everything observable, and the number of calls.
-fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u64) {
+/// Builds the network of a case. Returns the names of its links as well.
+pub(super) fn build(case: &Case) -> (Network, Vec<String>) {
     let mut builder = NetworkBuilder::new(case.seed);
     let routers: Vec<NodeId> = (0..=case.trunks.len())
         .map(|index| builder.router(&format!("router{index}")))
@@ -220,7 +219,13 @@ fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u6
         flow.start = Span::from_millis(*start);
         builder.flow(flow);
     }
-    let mut network = builder.build().expect("it fits together");
+    (builder.build().expect("it fits together"), links)
+}
+
+/// Runs a case with a number of events per call, with or without chains and hosts that run ahead.
+/// Returns everything observable, and the number of calls.
+fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u64) {
+    let (mut network, links) = build(case);
     if !chains {
         network.without_chains();
     }
