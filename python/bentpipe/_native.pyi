@@ -28,6 +28,14 @@ class RunOutput:
     def series(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64], str]]:
         """Probe name -> (times in seconds, values, unit)."""
 
+    @property
+    def cores(self) -> int:
+        """The number of cores that the run used."""
+
+    @property
+    def undivided(self) -> str | None:
+        """Why it used one core although more were requested."""
+
 class Window:
     """The window that a congestion control moves, in bytes.
 
@@ -89,6 +97,7 @@ def run(
     progress: Callable[[float, float], None] | None = None,
     no_series: bool = False,
     take_records: Callable[[Any], None] | None = None,
+    cores: int = 1,
 ) -> RunOutput:
     """Simulate a scenario file, or `text` in its place; releases the GIL.
 

@@ -393,6 +393,16 @@ class RunResult:
         return Summary.from_json(self.summary_json)
 
     @property
+    def cores(self) -> int:
+        """The number of cores that the run used."""
+        return self._output.cores
+
+    @property
+    def undivided(self) -> str | None:
+        """Why the run used one core although more were requested."""
+        return self._output.undivided
+
+    @property
     def units(self) -> Mapping[str, str]:
         """The units of the probes, by name; samples in a file are not read."""
         if self._filed is not None:
@@ -474,6 +484,7 @@ def run(
     progress: Callable[[float, float], None] | None = None,
     probes_to: Path | IO[bytes] | None = None,
     no_probes: bool = False,
+    cores: int = 1,
 ) -> RunResult:
     """Simulate a scenario.
 
@@ -501,6 +512,9 @@ def run(
         kept in memory, and the limit on their number is fifty times as high.
     no_probes
         Whether nothing is recorded, whatever the scenario names.
+    cores
+        The most cores to use. A network is divided at links with a constant delay; the results are
+        the same. `RunResult.cores` is the number used, and `RunResult.undivided` why it is one.
 
     Raises
     ------
@@ -529,6 +543,7 @@ def run(
             progress=progress,
             no_series=no_probes,
             take_records=take,
+            cores=cores,
         )
 
     if probes_to is None or no_probes:

@@ -79,6 +79,8 @@ pub(crate) fn run(
         status,
     } = run_beside_python(py, "emulation", &control.stop, work, check)?;
     let finished = FinishedRun {
+        cores: 1,
+        undivided: None,
         summary_json: summary.to_string(),
         series: series(recorded),
     };

@@ -36,6 +36,8 @@ pub(crate) struct Request {
     pub(crate) no_series: bool,
     /// Congestion controls in Python.
     pub(crate) controls: CustomControls,
+    /// Most cores to use.
+    pub(crate) cores: usize,
 }
 
 impl Request {
@@ -55,6 +57,7 @@ impl Request {
             workbench_probes: false,
             packet_log: None,
             custom_controls: self.controls,
+            cores: self.cores,
         }
     }
 }
@@ -72,6 +75,9 @@ pub(crate) struct Series {
 #[derive(Debug)]
 pub(crate) struct FinishedRun {
     pub(crate) summary_json: String,
+    pub(crate) cores: usize,
+    /// Why one core was used although more were requested.
+    pub(crate) undivided: Option<String>,
     pub(crate) series: Vec<Series>,
 }
 
@@ -141,12 +147,15 @@ impl RunInProgress {
 
     /// Returns the results.
     pub(crate) fn finish(self) -> Result<FinishedRun, RunFailure> {
+        let cores = self.run.cores();
         let mut output = self.run.finish()?;
         output.summary.wall_s = self.started.elapsed().as_secs_f64();
         let summary_json = serde_json::to_string(&output.summary)
             .map_err(|error| RunFailure::Failed(error.to_string()))?;
         Ok(FinishedRun {
             summary_json,
+            cores: cores.used,
+            undivided: cores.undivided.map(|reason| reason.to_string()),
             series: output.series.into_iter().map(columns).collect(),
         })
     }

@@ -47,7 +47,7 @@ fn scenario_error(message: String) -> PyErr {
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
     snap_length = None, default_probes = false, controls = Vec::new(), progress = None, no_series = false,
-    take_records = None
+    take_records = None, cores = 1
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -66,6 +66,7 @@ fn run<'py>(
     progress: Option<Bound<'py, PyAny>>,
     no_series: bool,
     take_records: Option<Bound<'py, PyAny>>,
+    cores: usize,
 ) -> PyResult<RunOutput> {
     let failure = Failure::default();
     let request = Request {
@@ -80,6 +81,7 @@ fn run<'py>(
         default_probes,
         no_series,
         controls: congestion::controls(controls, &failure)?,
+        cores,
     };
     let mut running = py.detach(|| RunInProgress::start(request))?;
     loop {

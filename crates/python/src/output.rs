@@ -17,6 +17,12 @@ use crate::engine::{self, FinishedRun, Series};
 pub(crate) struct RunOutput {
     #[pyo3(get)]
     summary_json: String,
+    /// Number of cores that the run used.
+    #[pyo3(get)]
+    cores: usize,
+    /// Why it used one core although more were requested.
+    #[pyo3(get)]
+    undivided: Option<String>,
     /// Series that have not been read. The first read of `series` moves them, so that they are
     /// never copied, and numpy is not imported for a caller that needs only the summary.
     pending: Mutex<Vec<Series>>,
@@ -27,6 +33,8 @@ impl From<FinishedRun> for RunOutput {
     fn from(finished: FinishedRun) -> Self {
         Self {
             summary_json: finished.summary_json,
+            cores: finished.cores,
+            undivided: finished.undivided,
             pending: Mutex::new(finished.series),
             converted: PyOnceLock::new(),
         }

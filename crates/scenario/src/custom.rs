@@ -9,6 +9,12 @@ use bentpipe_tcp::congestion::CustomFactory;
 pub struct CustomControls(BTreeMap<String, CustomFactory>);
 
 impl CustomControls {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds an algorithm, in place of an earlier one of that name.
     pub fn add(&mut self, name: impl Into<String>, factory: CustomFactory) {
         self.0.insert(name.into(), factory);

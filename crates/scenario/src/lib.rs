@@ -111,6 +111,7 @@ pub use orbit::settings::{LinkPath, NamedConstellation, Orbits};
 pub use probe::settings::{Probe, Probes, Series};
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 pub use queue::{Queue, QueueKind};
+pub use run::engine::Cores;
 pub use run::error::RunError;
 pub use run::options::{CaptureRequest, MANY_RECORDS, RunOptions, RunOutput};
 pub use run::outside::{Closing, Outside};

@@ -25,6 +25,7 @@ mod networks;
 mod orbits;
 mod path_mtu;
 mod processing;
+mod processors;
 mod profile;
 mod recording;
 mod refusals;

@@ -1,5 +1,5 @@
-//! Properties of random networks of every kind: recording does not change the result of a run, and
-//! neither does an unrelated part of the file.
+//! Properties of random networks of every kind: recording does not change the result of a run, nor
+//! does the number of processors, nor an unrelated part of the file.
 //!
 //! `BENTPIPE_RANDOM_NETWORKS` is the number of networks (default 300), `BENTPIPE_FIRST_NETWORK` the
 //! first one's seed (default 0). The test prints the seeds of networks that fail.
@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::networks::{Dice, network};
-use bentpipe_scenario::{CaptureRequest, RunOptions, RunOutput, Scenario};
+use bentpipe_scenario::{CaptureRequest, Progress, Run, RunOptions, RunOutput, Scenario};
 use serde_json::Value;
 
 const CASES: u64 = 300;
@@ -82,6 +82,31 @@ fn packets_are_accounted_for(result: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Runs one network on one and on several processors. Returns whether it was divided.
+fn check_processors_keep_results(text: &str) -> Result<bool, String> {
+    let scenario = Scenario::parse(text, "random.toml", &[]).map_err(|error| error.to_string())?;
+    let mut results = Vec::new();
+    let mut divided = false;
+    for cores in [1, 2, 3, 16] {
+        let options = RunOptions {
+            no_series: true,
+            cores,
+            ..RunOptions::default()
+        };
+        let mut run = Run::new(&scenario, &options).map_err(|error| error.to_string())?;
+        divided |= run.cores().used > 1;
+        if cores == 2 {}
+        let mut advance = || run.advance(10_000).map_err(|error| error.to_string());
+        while advance()? == Progress::Running {}
+        let output = run.finish().map_err(|error| error.to_string())?;
+        results.push(json(&output));
+    }
+    for other in &results[1..] {
+        expect_same("processors", &results[0], other)?;
+    }
+    Ok(divided)
 }
 
 /// Runs one network without recording, and with each kind of recording.
@@ -194,6 +219,7 @@ fn recording_and_unrelated_flows_change_no_result() {
     let cases = number("BENTPIPE_RANDOM_NETWORKS").unwrap_or(CASES);
     let (next, failures) = (AtomicU64::new(first), Mutex::new(BTreeMap::new()));
     let refused = Mutex::new(BTreeMap::<String, u64>::new());
+    let divided = AtomicU64::new(0);
     let workers = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..workers {
@@ -214,6 +240,9 @@ fn recording_and_unrelated_flows_change_no_result() {
                     }
                     let result = caught(|| {
                         check_recording_keeps_results(seed, &text)?;
+                        if check_processors_keep_results(&text)? {
+                            divided.fetch_add(1, Ordering::Relaxed);
+                        }
                         unrelated_flows_change_nothing(&text)
                     });
                     if let Err(what) = result {
@@ -225,6 +254,12 @@ fn recording_and_unrelated_flows_change_no_result() {
             });
         }
     });
+    let divided = divided.into_inner();
+    println!("{divided} of {cases} networks ran on several processors");
+    assert!(
+        cases < CASES || divided > cases / 20,
+        "too few networks are divided"
+    );
     if number("BENTPIPE_SHOW_REFUSED").is_some() {
         println!("{:#?}", refused.into_inner());
     }

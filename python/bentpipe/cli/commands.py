@@ -66,6 +66,15 @@ COMMANDS: Final = {
                 least=1,
                 most=1000,
             ),
+            "cores": option(
+                "--cores",
+                "N",
+                "Divide a large network at its long links, and simulate the parts on N cores. The "
+                "results are the same.",
+                kind=int,
+                least=1,
+                most=64,
+            ),
             "settings": _SETTINGS,
             "out": _OUT,
             "pcap": _PCAP,

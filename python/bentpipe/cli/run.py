@@ -41,10 +41,13 @@ def run(
     as_json: bool,
     rrul: bool = False,
     flent: Path | None = None,
+    cores: int | None = None,
 ) -> None:
     """Simulate, write what was asked for, print the summary."""
     if seeds is not None:
         refuse_files(out=out, pcap=pcap, flent=flent)
+        if cores is not None:
+            raise RequestError("--cores is of one run: --seeds simulates several at a time")
     if flent is not None:
         check_place(flent, "--flent")
     execute_files(python)
@@ -82,6 +85,7 @@ def run(
                     probes_to=None if folder is None else folder / PROBES,
                     no_probes=folder is None and flent is None,
                     progress=progress,
+                    cores=cores or 1,
                 )
             except ProbesNotWrittenError as error:
                 result, errors.first = error.result, error
@@ -97,10 +101,14 @@ def run(
             with errors.kept(flent):
                 write_flent(result, scenario, flent)
                 written.append(flent)
+    if result.undivided is not None:
+        print(f"bentpipe: one core: {result.undivided}", file=sys.stderr)
     if as_json:
         print_json(result.summary_json)
     else:
         print_summary(result.summary, everyone=everyone)
+        if result.cores > 1:
+            print(f"\nsimulated on {result.cores} cores")
         if written:
             print("\nwrote")
             for path in written:

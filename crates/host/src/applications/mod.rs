@@ -202,6 +202,27 @@ impl Traffic {
         }
     }
 
+    /// Whether one of its ends uses state of the other that has not arrived with a packet. The
+    /// [content of a request](orders) is used only once the request has arrived, unless the opener
+    /// removes it.
+    #[must_use]
+    pub fn shares_state(&self) -> bool {
+        match self {
+            Self::Bulk(_)
+            | Self::Carousel(_)
+            | Self::Ping(_)
+            | Self::RequestResponse(_)
+            | Self::Video(_) => false,
+            Self::Web(_)
+            | Self::Packets(_)
+            | Self::Ftp(_)
+            | Self::Mail(_)
+            | Self::Voice(_)
+            | Self::VideoCall(_)
+            | Self::Mix(_) => true,
+        }
+    }
+
     /// Whether it ends by itself.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {

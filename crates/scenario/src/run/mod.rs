@@ -1,6 +1,7 @@
 //! Runs a scenario, and summarises the results.
 
 pub(crate) mod capture;
+pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod network;
 pub(crate) mod options;

@@ -41,6 +41,8 @@ pub struct RunOptions {
     pub most_records: Option<u64>,
     /// Congestion control algorithms that are not built in.
     pub custom_controls: CustomControls,
+    /// Most processors to use. The results do not depend on their number.
+    pub cores: usize,
 }
 
 /// Results of a run.

@@ -11,6 +11,7 @@ use crate::limits::{MAX_RECORDS, MAX_TAKEN_RECORDS};
 use crate::link::summary::{DirectionInfo, direction_info};
 use crate::probe::build::set_probes;
 use crate::run::capture::{Capture, CaptureFile, FileNaming};
+use crate::run::engine::{Cores, Engine};
 use crate::run::error::RunError;
 use crate::run::network::{AgentFactory, MulticastChannel, build_network};
 use crate::run::options::{MANY_RECORDS, RunOptions, RunOutput};
@@ -21,7 +22,8 @@ use crate::suggest::suggest;
 
 /// A run in progress.
 pub struct Run {
-    network: Network,
+    engine: Engine,
+    cores: Cores,
     end: Time,
     scenario: String,
     seed: u64,
@@ -98,9 +100,13 @@ impl Run {
             }
             log
         });
+        // A rule of the caller's own may share state among connections.
+        let own_rules = !options.custom_controls.is_empty();
+        let (engine, cores) = Engine::new(network, if own_rules { 1 } else { options.cores });
         let run = Self {
             packet_log,
-            network,
+            engine,
+            cores,
             end: Time::ZERO + scenario.duration,
             scenario: scenario.name.clone(),
             seed,
@@ -120,7 +126,11 @@ impl Run {
 
     /// Takes the network out and puts another in; `None` stands for an empty one.
     pub(crate) fn exchange(&mut self, network: Option<Network>) -> Network {
-        std::mem::replace(&mut self.network, network.unwrap_or_default())
+        let network = Engine::Whole(Box::new(network.unwrap_or_default()));
+        match std::mem::replace(&mut self.engine, network) {
+            Engine::Whole(network) => *network,
+            Engine::Parts(_) => Network::default(),
+        }
     }
 
     /// Runs for at most `budget` events. Stops earlier once there are [`MANY_RECORDS`] samples to
@@ -136,10 +146,10 @@ impl Run {
         while progress == Progress::Running && left > 0 {
             let events = left.min(EVENTS_AT_ONCE);
             left -= events;
-            progress = self.network.run(self.end, events);
+            progress = self.engine.run(self.end, events);
             self.check_held()?;
             self.captures.iter().try_for_each(CaptureFile::check)?;
-            if self.network.records() > MANY_RECORDS {
+            if self.engine.records() > MANY_RECORDS {
                 break;
             }
         }
@@ -149,25 +159,25 @@ impl Run {
     /// Takes the samples since the last call, so that they need not be kept until the end. Every
     /// series is there each time, in the same order.
     pub fn take_records(&mut self) -> Vec<Series> {
-        self.taken += self.network.records();
-        self.network.take_records()
+        self.taken += self.engine.records();
+        (self.engine.whole()).map_or_else(Vec::new, Network::take_records)
     }
 
     /// Returns the number of samples that are kept.
     #[must_use]
     pub fn records(&self) -> u64 {
-        self.network.records()
+        self.engine.records()
     }
 
     fn check_held(&self) -> Result<(), RunError> {
-        if self.network.packets_held() > MOST_PACKETS {
+        if self.engine.packets_held() > MOST_PACKETS {
             let message = format!(
                 "more than {MOST_PACKETS} packets at once at {:.3} s: windows or queues are too large",
-                self.network.now().as_secs_f64()
+                self.engine.now().as_secs_f64()
             );
             return Err(RunError::Failed(message));
         }
-        let kept = self.network.records();
+        let kept = self.engine.records();
         let (all, most) = if self.taken > 0 {
             (self.taken + kept, MAX_TAKEN_RECORDS)
         } else {
@@ -176,17 +186,23 @@ impl Run {
         if all > most {
             let message = format!(
                 "more than {most} records of probes at {:.3} s: name fewer series, or an interval in place of \"every-change\"",
-                self.network.now().as_secs_f64()
+                self.engine.now().as_secs_f64()
             );
             return Err(RunError::Failed(message));
         }
         Ok(())
     }
 
+    /// Returns the number of processors that the run uses.
+    #[must_use]
+    pub fn cores(&self) -> Cores {
+        self.cores
+    }
+
     /// Returns the simulated time so far, as a share of the scenario's duration.
     #[must_use]
     pub fn share_done(&self) -> f64 {
-        self.network.now().as_secs_f64() / self.end.as_secs_f64()
+        self.engine.now().as_secs_f64() / self.end.as_secs_f64()
     }
 
     /// Returns the results of a finished run.
@@ -204,10 +220,10 @@ impl Run {
         know: impl FnOnce(&mut Outcome),
     ) -> Result<RunOutput, RunError> {
         // Dropping a tap closes its file.
-        drop(self.network.take_taps());
+        drop(self.engine.whole().map(Network::take_taps));
         self.captures.iter().try_for_each(CaptureFile::check)?;
         self.captures.iter_mut().try_for_each(CaptureFile::keep)?;
-        let mut outcome = self.network.outcome();
+        let mut outcome = self.engine.outcome();
         know(&mut outcome);
         let duration = self.end.since(Time::ZERO);
         let summary = Summary::new(

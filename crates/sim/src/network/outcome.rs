@@ -8,7 +8,7 @@ use bentpipe_tcp::{Ranges, Statistics};
 use bentpipe_types::{Address, Agent, Endpoint, Time};
 
 use super::fast::{DirectionState, FastPaths};
-use super::{DirectionSlot, FlowEnd, FlowSlot, Network};
+use super::{DirectionSlot, FlowEnd, FlowSlot, Network, NodeSlot};
 use crate::{AgentOutcome, Counts, DirectionOutcome, FlowEndData, FlowOutcome, Outcome, Violation};
 
 /// Flows by the opener's node and first port, with the last port and the server's node.
@@ -98,20 +98,8 @@ impl Network {
     }
 
     fn agent_outcomes(&self) -> Vec<AgentOutcome> {
-        let agents = self.nodes.iter().filter(|slot| slot.node.is_custom());
-        agents
-            .map(|slot| (&slot.name, slot.node.agent()))
-            .map(|(name, agent)| {
-                let mut counters = Vec::new();
-                agent.counters(&mut |name, value| counters.push((name.to_owned(), value)));
-                AgentOutcome {
-                    name: name.clone(),
-                    counters,
-                    holdings: agent.holdings(),
-                    stream_check: agent.stream_check(),
-                }
-            })
-            .collect()
+        let nodes = self.nodes.iter();
+        nodes.filter_map(NodeSlot::agent_outcome).collect()
     }
 
     fn statistics(&self, (node, end): FlowEnd) -> Option<Statistics> {
@@ -172,6 +160,21 @@ impl Network {
         }
         found.extend(stream_violations(&self.flows, |end| self.statistics(end)));
         found
+    }
+}
+
+impl NodeSlot {
+    /// Returns the outcome of an agent.
+    pub(super) fn agent_outcome(&self) -> Option<AgentOutcome> {
+        let agent = self.node.is_custom().then(|| self.node.agent())?;
+        let mut counters = Vec::new();
+        agent.counters(&mut |name, value| counters.push((name.to_owned(), value)));
+        Some(AgentOutcome {
+            name: self.name.clone(),
+            counters,
+            holdings: agent.holdings(),
+            stream_check: agent.stream_check(),
+        })
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct FlowSlot {
     pub(crate) ports: Ports,
     /// Node of the end that measures times.
     pub(crate) measures: u16,
+    /// Whether its two ends share state beside the network.
+    pub(crate) shares_state: bool,
     /// Whether both ends send equally.
     pub(crate) both: bool,
     /// The end that sends most, and the other end.

@@ -277,6 +277,7 @@ fn open_flow(
             Side::Server => server.0,
             Side::Opener | Side::Both => opener.0,
         },
+        shares_state: traffic.shares_state(),
         both: traffic.sender() == Side::Both,
         sender,
         receiver,

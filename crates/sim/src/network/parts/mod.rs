@@ -13,8 +13,12 @@
 //! - A direction between two parts is split in two
 //!   ([`Direction::split_propagation`](bentpipe_link::Direction::split_propagation)): queue and
 //!   transmitter are in the part of the sender, arrivals and errors in that of the receiver.
-//! - Not divided: networks with agents, attached nodes, probes or captures, whose state belongs to
-//!   an instant of the whole network.
+//! - In one part: both ends of a flow whose applications share state, such as the content of
+//!   requests, and all terminals with capacity on demand.
+//! - Not divided: networks with attached nodes, probes or captures, whose state belongs to an
+//!   instant of the whole network.
+//! - End: a run may end at the deadline of an agent (`Network::may_end_now`). If a part is quiet at
+//!   such a deadline, all parts stop, and it is decided whether the whole network was quiet then.
 //! - Tests: `tests/parts.rs` compares random networks with undivided ones.
 
 mod partition;
@@ -27,9 +31,9 @@ use bentpipe_tcp::{Ranges, Statistics};
 use bentpipe_types::{Agent, Discards, RandomStream, Time};
 
 use super::fast::FastPaths;
-use super::{DirectionSlot, FlowEnd, FlowSlot, Network, NodeSlot, Progress};
+use super::{DirectionSlot, FlowEnd, FlowSlot, MANY, Network, NodeSlot, Progress};
 use crate::node::Node;
-use crate::{Outcome, Violation};
+use crate::{AgentOutcome, Outcome, Violation};
 use partition::Partition;
 use stand_in::Crossing;
 use windows::Windows;
@@ -39,11 +43,9 @@ pub(crate) use stand_in::StandIn;
 /// Why a network is not divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Undivided {
-    /// Nothing separates its nodes: no direction has a constant delay of a millisecond or more, or
-    /// all flow ends are on one side.
+    /// Nothing separates its nodes: no direction has a constant delay of a millisecond or more, all
+    /// flow ends are on one side, or applications share state across such a direction.
     Connected,
-    /// It has agents, such as gateways, or nodes with a processor that shares them.
-    Agents,
     /// It has nodes that stand for real hosts.
     Attached,
     /// Probes or captures observe it.
@@ -55,13 +57,19 @@ pub enum Undivided {
 impl std::fmt::Display for Undivided {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Connected => "no link with a constant delay divides it",
-            Self::Agents => "it has gateways or nodes with a processor",
+            Self::Connected => "no link with a constant delay divides its flows",
             Self::Attached => "it has real hosts",
             Self::Observed => "series or captures are recorded",
             Self::Fragments => "its routers fragment packets",
         })
     }
+}
+
+/// A deadline of an agent at which its part is quiet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Pause {
+    at: Time,
+    node: u16,
 }
 
 /// A network whose parts run on several processors.
@@ -82,9 +90,7 @@ impl Network {
     ///
     /// The whole network, and why it is not divided.
     pub fn split(self, parts: usize) -> Result<Parts, (Box<Self>, Undivided)> {
-        let reason = if self.nodes.iter().any(|slot| slot.node.is_custom()) {
-            Undivided::Agents
-        } else if (self.nodes.iter()).any(|slot| matches!(slot.node, Node::Attached(_))) {
+        let reason = if (self.nodes.iter()).any(|slot| matches!(slot.node, Node::Attached(_))) {
             Undivided::Attached
         } else if !self.taps.is_empty() || self.has_probes() {
             Undivided::Observed
@@ -156,6 +162,12 @@ impl Parts {
                     None
                 };
                 directions.push(own.unwrap_or_else(|| {
+                    // A broadcast direction has no single far node.
+                    let to = if to == MANY {
+                        senders[usize::from(index)]
+                    } else {
+                        to
+                    };
                     DirectionSlot::of(String::new(), to, port, Direction::unused())
                 }));
             }
@@ -296,7 +308,7 @@ impl Parts {
                 .map(|flow| self.flow_outcome(flow, ended))
                 .collect(),
             directions,
-            agents: Vec::new(),
+            agents: self.agent_outcomes(),
             series: Vec::new(),
         }
     }
@@ -309,6 +321,27 @@ impl Parts {
         let statistics = |end| self.statistics(end);
         let streams = super::outcome::stream_violations(&self.flows, statistics);
         parts.chain(streams).collect()
+    }
+
+    fn agent_outcomes(&self) -> Vec<AgentOutcome> {
+        let nodes = self.part_of.iter().enumerate();
+        nodes
+            .filter_map(|(node, part)| self.networks[*part].nodes[node].agent_outcome())
+            .collect()
+    }
+
+    /// Whether the run is over at a part's deadline, at which that part is quiet: whether all
+    /// others were quiet at that time. What they have processed since changes no result.
+    fn was_quiet_at(&self, at: Time) -> bool {
+        let last_end = || {
+            let ends = self.flows.iter();
+            ends.filter_map(|flow| self.flow_outcome(flow, at).ended)
+                .fold(Time::ZERO, Time::max)
+        };
+        !self.flows.is_empty()
+            && self.windows.none_pending()
+            && (self.networks.iter()).all(|part| part.part_is_quiet() && part.last_activity <= at)
+            && last_end() <= at
     }
 
     fn host(&self, node: u16) -> Option<&Host<Ranges>> {
@@ -330,19 +363,37 @@ impl Network {
         self.nothing_in_transit() && self.nodes.iter().all(|slot| slot.node.is_quiet())
     }
 
-    /// Processes events up to and including `until`, without ending the run. Returns their number.
-    fn run_window(&mut self, until: Time) -> u64 {
+    /// Processes events up to and including `until`, without ending the run. Stops at the deadline
+    /// of an agent, except the one `passed`, if the part is then quiet.
+    fn run_window(&mut self, until: Time, passed: &mut Option<Pause>) -> (u64, Option<Pause>) {
         self.begin(Some(until));
         let nodes = self.directions.len() as u16;
         let mut left = u64::MAX;
         while let Some((at, component)) = FastPaths::before_event(self, until, &mut left) {
             self.now = at;
-            match component.0.checked_sub(nodes) {
-                None => self.on_arrival(component.0),
-                Some(node) => self.on_deadline(node),
+            let Some(node) = component.0.checked_sub(nodes) else {
+                self.on_arrival(component.0);
+                continue;
+            };
+            let pause = Pause { at, node };
+            if self.nodes[usize::from(node)].node.is_custom()
+                && passed.take_if(|passed| *passed == pause).is_none()
+                && self.part_may_end_now()
+            {
+                return (u64::MAX - left, Some(pause));
             }
+            self.on_deadline(node);
         }
-        u64::MAX - left
+        (u64::MAX - left, None)
+    }
+
+    /// As `Network::may_end_now`, as far as this part is concerned.
+    fn part_may_end_now(&mut self) -> bool {
+        if !self.nothing_in_transit() {
+            return false;
+        }
+        FastPaths::catch_up(self, self.now);
+        self.part_is_quiet() && !self.awaits_capacity()
     }
 
     /// Moves the packets for other parts to `into`.

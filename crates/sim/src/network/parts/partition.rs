@@ -121,6 +121,9 @@ impl Network {
                 sets.join(from, *on_demand.get_or_insert(from));
             }
         }
+        for flow in self.flows.iter().filter(|flow| flow.shares_state) {
+            sets.join(flow.opener.0, flow.server.0);
+        }
         let mut weights = vec![0_u64; self.nodes.len()];
         for flow in &self.flows {
             for (node, _) in [flow.opener, flow.server] {

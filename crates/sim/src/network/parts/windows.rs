@@ -7,14 +7,14 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 
 use bentpipe_link::Direction;
 use bentpipe_types::{Span, Time};
 
-use super::Parts;
 use super::stand_in::Crossing;
+use super::{Parts, Pause};
 use crate::network::fast::FastPaths;
 use crate::network::{Network, Progress};
 use crate::node::Node;
@@ -28,6 +28,10 @@ pub(super) struct Windows {
     arrivals: Vec<Vec<u16>>,
     /// For each part, packets that arrive there in the next window or later.
     pending: Vec<Vec<Crossing>>,
+    /// End of the window that a part has not completed.
+    incomplete: Option<Time>,
+    /// For each part, the deadline at which it paused last, if it goes on.
+    passed: Vec<Option<Pause>>,
 }
 
 impl Windows {
@@ -35,8 +39,15 @@ impl Windows {
         Self {
             length,
             pending: arrivals.iter().map(|_| Vec::new()).collect(),
+            incomplete: None,
+            passed: vec![None; arrivals.len()],
             arrivals,
         }
+    }
+
+    /// Whether no packet is between two parts.
+    pub(super) fn none_pending(&self) -> bool {
+        self.pending.iter().all(Vec::is_empty)
     }
 }
 
@@ -47,6 +58,8 @@ struct Published {
     next: AtomicU64,
     /// Number of events of the window, or [`FAILED`].
     events: AtomicU64,
+    /// Whether the part has paused before the end of the window.
+    paused: AtomicBool,
     /// Packets for each part.
     crossings: Vec<Mutex<Vec<Crossing>>>,
 }
@@ -71,6 +84,8 @@ struct Worker<'a> {
     network: &'a mut Network,
     arrivals: &'a [u16],
     pending: &'a mut Vec<Crossing>,
+    passed: &'a mut Option<Pause>,
+    pause: Option<Pause>,
     /// Nodes of other parts, to which directions of this one lead.
     stand_ins: Vec<u16>,
     sent: Vec<Crossing>,
@@ -81,7 +96,9 @@ impl Worker<'_> {
     fn run_window(&mut self, last: Time, receivers: &[usize], place: &Published) {
         self.network
             .take_arrivals(self.pending, self.arrivals, last);
-        let events = self.network.run_window(last);
+        let (events, pause) = self.network.run_window(last, self.passed);
+        self.pause = pause;
+        place.paused.store(pause.is_some(), Ordering::Relaxed);
         let (network, sent) = (&mut *self.network, &mut self.sent);
         network.take_crossings(sent, &self.stand_ins);
         let next = network.next_time().map_or(u64::MAX, Time::as_nanos);
@@ -109,8 +126,45 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Why all parts have stopped.
+enum Stop {
+    /// The budget of events is used up.
+    Budget,
+    /// Nothing is left to do.
+    Ended,
+    /// This part, or another one, has paused in the window up to this time.
+    Paused(Option<Pause>, Time),
+}
+
 /// Runs all parts up to and including `until`, or until `budget` events have been processed.
 pub(super) fn run(parts: &mut Parts, until: Time, budget: u64) -> Progress {
+    loop {
+        let stops = run_threads(parts, until, budget);
+        let mut first: Option<(Pause, usize)> = None;
+        for (stop, part) in stops.iter().zip(0..) {
+            match stop {
+                Stop::Budget => return Progress::Running,
+                Stop::Ended => return Progress::Ended,
+                Stop::Paused(pause, last) => {
+                    parts.windows.incomplete = Some(*last);
+                    let this = pause.map(|pause| (pause, part));
+                    first = first.into_iter().chain(this).min();
+                }
+            }
+        }
+        let Some((pause, part)) = first else {
+            debug_assert!(false, "a part has paused");
+            return Progress::Ended;
+        };
+        if parts.was_quiet_at(pause.at) {
+            return Progress::Ended;
+        }
+        parts.windows.passed[part] = Some(pause);
+    }
+}
+
+/// Runs all parts, each on its thread, until they stop.
+fn run_threads(parts: &mut Parts, until: Time, budget: u64) -> Vec<Stop> {
     let count = parts.networks.len();
     let windows = &mut parts.windows;
     let length = windows.length;
@@ -124,31 +178,35 @@ pub(super) fn run(parts: &mut Parts, until: Time, budget: u64) -> Progress {
         .filter_map(Network::next_time)
         .chain(waiting)
         .min();
-    let Some(first) = first.filter(|at| *at <= until) else {
+    let end_of = |start: Time| (start + (length - Span::from_nanos(1))).min(until);
+    let last = windows.incomplete.take().or_else(|| first.map(end_of));
+    let Some(first_end) = last.filter(|_| first.is_some_and(|at| at <= until)) else {
         for ((network, pending), arrivals) in (parts.networks.iter_mut())
             .zip(&mut windows.pending)
             .zip(&windows.arrivals)
         {
             network.take_arrivals(pending, arrivals, until);
         }
-        return Progress::Ended;
+        return vec![Stop::Ended];
     };
     let workers = (parts.networks.iter_mut())
         .zip(&mut windows.pending)
         .zip(&windows.arrivals)
+        .zip(&mut windows.passed)
         .enumerate()
-        .map(|(part, ((network, pending), arrivals))| Worker {
+        .map(|(part, (((network, pending), arrivals), passed))| Worker {
             part,
             stand_ins: network.stand_ins(),
             network,
             arrivals,
             pending,
+            passed,
+            pause: None,
             sent: Vec::new(),
         });
-    let run_part = |mut worker: Worker<'_>| -> Result<Progress, Box<dyn Any + Send>> {
-        let (mut start, mut left, mut turn) = (first, budget, 0);
+    let run_part = |mut worker: Worker<'_>| -> Result<Stop, Box<dyn Any + Send>> {
+        let (mut last, mut left, mut turn) = (first_end, budget, 0);
         loop {
-            let last = (start + (length - Span::from_nanos(1))).min(until);
             let place = &places[worker.part][turn];
             // Without the barrier the other parts would wait for ever.
             let run = || worker.run_window(last, &receivers, place);
@@ -162,7 +220,10 @@ pub(super) fn run(parts: &mut Parts, until: Time, budget: u64) -> Progress {
             let published = || places.iter().map(|place| &place[turn]);
             let events = |place: &Published| place.events.load(Ordering::Relaxed);
             if published().any(|place| events(place) == FAILED) {
-                return Ok(Progress::Ended);
+                return Ok(Stop::Ended);
+            }
+            if published().any(|place| place.paused.load(Ordering::Relaxed)) {
+                return Ok(Stop::Paused(worker.pause, last));
             }
             let next = published().map(|place| place.next.load(Ordering::Relaxed));
             let next = Time::from_nanos(next.min().unwrap_or(u64::MAX));
@@ -171,12 +232,12 @@ pub(super) fn run(parts: &mut Parts, until: Time, budget: u64) -> Progress {
                 worker
                     .network
                     .take_arrivals(worker.pending, worker.arrivals, until);
-                return Ok(Progress::Ended);
+                return Ok(Stop::Ended);
             }
             if left == 0 {
-                return Ok(Progress::Running);
+                return Ok(Stop::Budget);
             }
-            (start, turn) = (next, 1 - turn);
+            (last, turn) = (end_of(next), 1 - turn);
         }
     };
     let results: Vec<_> = std::thread::scope(|scope| {
@@ -185,15 +246,13 @@ pub(super) fn run(parts: &mut Parts, until: Time, budget: u64) -> Progress {
             .collect();
         handles.into_iter().map(|handle| handle.join()).collect()
     });
-    let mut progress = Progress::Ended;
-    for result in results {
-        match result {
-            Ok(Ok(Progress::Running)) => progress = Progress::Running,
-            Ok(Ok(Progress::Ended)) => {}
+    results
+        .into_iter()
+        .map(|result| match result {
+            Ok(Ok(stop)) => stop,
             Ok(Err(panic)) | Err(panic) => resume_unwind(panic),
-        }
-    }
-    progress
+        })
+        .collect()
 }
 
 impl Network {

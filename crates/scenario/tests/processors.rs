@@ -1,0 +1,158 @@
+//! Whole runs on several processors: equal results, and which networks are divided.
+
+use bentpipe_scenario::{Progress, Run, RunOptions, Scenario};
+use serde_json::Value;
+
+/// Runs a scenario on at most this many processors, with a number of events at a time. Returns the
+/// results, the number of processors, and why the network is not divided.
+fn run_on(text: &str, cores: usize, budget: u64) -> (Value, usize, Option<String>) {
+    let scenario = Scenario::parse(text, "processors.toml", &[]).expect("a scenario");
+    let options = RunOptions {
+        no_series: true,
+        cores,
+        ..RunOptions::default()
+    };
+    let mut run = Run::new(&scenario, &options).expect("it fits together");
+    let used = run.cores();
+    while run.advance(budget).expect("it runs") == Progress::Running {}
+    let output = run.finish().expect("it is finished");
+    let result = serde_json::to_value(&output.summary).expect("it is JSON");
+    (result, used.used, used.undivided.map(|why| why.to_string()))
+}
+
+/// Checks that the results are equal on 1 to 16 processors, and that this many are used.
+fn expect_equal(text: &str, most: usize) {
+    let (alone, used, reason) = run_on(text, 1, u64::MAX);
+    assert_eq!((used, reason), (1, None));
+    for cores in [2, 3, 16] {
+        for budget in [1_000, u64::MAX] {
+            let (result, used, _) = run_on(text, cores, budget);
+            assert_eq!(used, cores.min(most), "{text}");
+            assert_eq!(result, alone, "{cores} processors: {text}");
+        }
+    }
+}
+
+/// Returns a network with this kind of gateway, and its flows.
+fn behind(gateways: &str, flows: &str) -> String {
+    format!(
+        r#"
+        name = "behind"
+        duration = "120 s"
+        {gateways}
+        {flows}
+        [hosts.server]
+        [hosts.user]
+        count = 5
+        [links.feed]
+        between = ["server", "hub"]
+        rate = "1 Gbit/s"
+        delay = "5 ms"
+        [links.satellite]
+        between = ["hub", "terminal"]
+        forward = {{ rate = "20 Mbit/s", delay = "250 ms", queue = {{ kind = "fq-codel" }}, errors = {{ packet_loss_rate = 0.001 }} }}
+        return = {{ rate = "2 Mbit/s", delay = "250 ms" }}
+        [links.access]
+        between = ["terminal", "user"]
+        rate = "100 Mbit/s"
+        delay = "1 ms"
+        "#
+    )
+}
+
+const ROUTERS: &str =
+    "gateways = { hub = { kind = \"router\" }, terminal = { kind = \"router\" } }";
+const SPLIT: &str = r#"gateways = { hub = { kind = "split", facing = "satellite" }, terminal = { kind = "split", facing = "satellite" } }"#;
+const ONE_HYBRID: &str = r#"gateways = { hub = { kind = "hybrid", facing = "satellite" }, terminal = { kind = "router" } }"#;
+
+#[test]
+fn networks_with_and_without_gateways_give_equal_results() {
+    let downloads = r#"flows.download = { from = "server", to = "user", app = { kind = "bulk", size = "2 MB" } }"#;
+    let endless = r#"flows.download = { from = "server", to = "user", app = { kind = "bulk" } }"#;
+    // Long pauses, in which the gateways' timers are the only events.
+    let requests = r#"flows.requests = { from = "user", to = "server", app = { kind = "request-response", requests = 3, response = "100 kB", think = "20 s" } }"#;
+    let pings =
+        r#"flows.pings = { from = "user", to = "server", app = { kind = "ping", requests = 20 } }"#;
+    for gateways in [ROUTERS, SPLIT, ONE_HYBRID] {
+        for flows in [downloads, endless, requests, pings] {
+            // Users with their terminal, and the server with the hub.
+            expect_equal(&behind(gateways, flows), 2);
+        }
+    }
+}
+
+#[test]
+fn beams_with_servers_of_their_own_are_parts() {
+    let mut text = "name = \"beams\"\nduration = \"20 s\"\n".to_owned();
+    for beam in 0..3 {
+        text += &format!(
+            r#"
+            [hosts.server{beam}]
+            [hosts.user{beam}]
+            count = 4
+            [gateways.hub{beam}]
+            kind = "router"
+            [links.feed{beam}]
+            between = ["server{beam}", "hub{beam}"]
+            rate = "1 Gbit/s"
+            delay = "5 ms"
+            [links.beam{beam}]
+            between = ["hub{beam}", "user{beam}"]
+            rate = "10 Mbit/s"
+            delay = "250 ms"
+            [flows.pages{beam}]
+            from = "user{beam}"
+            to = "server{beam}"
+            app = {{ kind = "web" }}
+            "#
+        );
+    }
+    expect_equal(&text, 3);
+}
+
+#[test]
+fn networks_that_nothing_divides_run_on_one_processor() {
+    let near = r#"
+        name = "near"
+        duration = "5 s"
+        hosts = { a = {}, b = {} }
+        links.l = { between = ["a", "b"], rate = "5 Mbit/s", delay = "0 ms" }
+        flows.f = { from = "a", to = "b", app = { kind = "bulk" } }
+    "#;
+    let (_, used, why) = run_on(near, 2, u64::MAX);
+    assert_eq!(used, 1);
+    assert_eq!(
+        why.as_deref(),
+        Some("no link with a constant delay divides its flows")
+    );
+    // The ends of a web page share the content of requests.
+    let (_, used, why) = run_on(
+        &behind(
+            ROUTERS,
+            r#"flows.pages = { from = "user", to = "server", app = { kind = "web" } }"#,
+        ),
+        2,
+        u64::MAX,
+    );
+    assert_eq!((used, why.is_some()), (1, true));
+}
+
+#[test]
+fn a_network_that_is_recorded_is_not_divided() {
+    let scenario = Scenario::parse(
+        &behind(
+            ROUTERS,
+            "flows.f = { from = \"server\", to = \"user\", app = { kind = \"bulk\" } }",
+        ),
+        "processors.toml",
+        &[],
+    );
+    let options = RunOptions {
+        default_probes: true,
+        cores: 2,
+        ..RunOptions::default()
+    };
+    let run = Run::new(&scenario.expect("a scenario"), &options).expect("it fits together");
+    let why = run.cores().undivided.map(|why| why.to_string());
+    assert_eq!(why.as_deref(), Some("series or captures are recorded"));
+}
