@@ -97,7 +97,6 @@ fn check_processors_keep_results(text: &str) -> Result<bool, String> {
         };
         let mut run = Run::new(&scenario, &options).map_err(|error| error.to_string())?;
         divided |= run.cores().used > 1;
-        if cores == 2 {}
         let mut advance = || run.advance(10_000).map_err(|error| error.to_string());
         while advance()? == Progress::Running {}
         let output = run.finish().map_err(|error| error.to_string())?;

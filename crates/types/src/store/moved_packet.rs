@@ -96,7 +96,7 @@ mod tests {
                 }
             );
             assert_eq!(second.get(packet).source, source);
-            assert_eq!(second.get(packet).version, IpVersion::V6);
+            assert_eq!(second.get(packet).ip_version(), IpVersion::V6);
             second.release(packet);
             second.release(other);
             assert_eq!(second.held(), 0);
