@@ -50,6 +50,7 @@ mod probe;
 mod processing_and_arp;
 mod router;
 mod schedule;
+mod stand_in;
 mod tap;
 mod topology;
 

@@ -8,8 +8,8 @@ use bentpipe_types::{
 
 use crate::Router;
 use crate::attached::Attached;
-use crate::network::StandIn;
 use crate::processing_and_arp::ProcessingAndArp;
+use crate::stand_in::StandIn;
 
 /// A node of a network being built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

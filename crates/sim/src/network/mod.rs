@@ -28,7 +28,6 @@ use slots::{RECEIVING, SENDING};
 
 pub use external_clock::Departure;
 pub(crate) use multicast::{MANY, MulticastReceiver, MulticastReceivers};
-pub(crate) use parts::StandIn;
 pub use parts::{Parts, Undivided};
 pub(crate) use slots::{DirectionSlot, FlowEnd, FlowSlot, NodeSlot};
 

@@ -6,10 +6,10 @@ use bentpipe_types::{Address, Agent, Port, RandomStream, Time};
 
 use super::chain_routing::ChainRouting;
 use super::multicast::{MANY, MulticastReceivers};
-use super::parts::StandIn;
 use super::queue_history::QueueHistory;
 use super::shortcuts::{ANYWHERE, Shortcuts};
 use crate::node::Node;
+use crate::stand_in::StandIn;
 
 /// An application, by its node and its number there.
 pub(crate) type FlowEnd = (u16, ApplicationId);

@@ -4,10 +4,11 @@ use super::{Extension, PacketStore};
 use crate::{Packet, PacketRef};
 
 /// A packet outside any store, with its options.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct MovedPacket {
     packet: Packet,
-    extension: Option<Extension>,
+    /// Few packets have one.
+    extension: Option<Box<Extension>>,
 }
 
 impl PacketStore {
@@ -24,14 +25,17 @@ impl PacketStore {
             packet.clear_extension();
         }
         self.release(reference);
-        MovedPacket { packet, extension }
+        MovedPacket {
+            packet,
+            extension: extension.map(Box::new),
+        }
     }
 
     /// Stores a packet from another store.
-    pub fn move_in(&mut self, moved: &MovedPacket) -> PacketRef {
+    pub fn move_in(&mut self, moved: MovedPacket) -> PacketRef {
         let reference = self.insert(moved.packet);
         if let Some(extension) = moved.extension {
-            *self.extend(reference) = extension;
+            *self.extend(reference) = *extension;
         }
         reference
     }
@@ -82,7 +86,7 @@ mod tests {
             first.set_tunnel(packet, tunnel);
             let moved = first.move_out(packet);
             assert_eq!(first.held(), 0);
-            let packet = second.move_in(&moved);
+            let packet = second.move_in(moved);
             assert_eq!(second.references(), 2);
             assert_eq!(second.sack_blocks(packet), blocks(count));
             assert_eq!(second.tunnel(packet), tunnel);

@@ -21,24 +21,21 @@
 //!   such a deadline, all parts stop, and it is decided whether the whole network was quiet then.
 //! - Tests: `tests/parts.rs` compares random networks with undivided ones.
 
+mod part;
 mod partition;
-mod stand_in;
 mod windows;
 
 use bentpipe_host::Host;
 use bentpipe_link::{Counters, Direction};
 use bentpipe_tcp::{Ranges, Statistics};
-use bentpipe_types::{Agent, Discards, RandomStream, Time};
+use bentpipe_types::{Discards, RandomStream, Time};
 
 use super::fast::FastPaths;
 use super::{DirectionSlot, FlowEnd, FlowSlot, MANY, Network, NodeSlot, Progress};
 use crate::node::Node;
 use crate::{AgentOutcome, Outcome, Violation};
 use partition::Partition;
-use stand_in::Crossing;
-use windows::Windows;
-
-pub(crate) use stand_in::StandIn;
+use windows::{Stop, Windows};
 
 /// Why a network is not divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,13 +60,6 @@ impl std::fmt::Display for Undivided {
             Self::Fragments => "its routers fragment packets",
         })
     }
-}
-
-/// A deadline of an agent at which its part is quiet.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Pause {
-    at: Time,
-    node: u16,
 }
 
 /// A network whose parts run on several processors.
@@ -228,8 +218,23 @@ impl Parts {
     /// Processes events up to and including `until`, and at the end of the window in which the
     /// `budget` of events is used up, returns [`Progress::Running`].
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
-        if windows::run(self, until, budget) == Progress::Running {
-            return Progress::Running;
+        loop {
+            let (networks, windows) = (&mut self.networks, &mut self.windows);
+            let stops = windows::run(networks, windows, &self.part_of, until, budget);
+            let paused = |(stop, part): (&Stop, usize)| match stop {
+                Stop::Paused(pause, last) => pause.map(|pause| (pause, part, *last)),
+                Stop::Budget | Stop::Ended => None,
+            };
+            let first = stops.iter().zip(0..).filter_map(paused).min();
+            if stops.iter().any(|stop| matches!(stop, Stop::Budget)) {
+                return Progress::Running;
+            }
+            match first {
+                Some((pause, part, last)) if !self.was_quiet_at(pause.at) => {
+                    self.windows.resume(part, pause, last);
+                }
+                _ => break,
+            }
         }
         self.end(until);
         Progress::Ended
@@ -339,7 +344,6 @@ impl Parts {
                 .fold(Time::ZERO, Time::max)
         };
         !self.flows.is_empty()
-            && self.windows.none_pending()
             && (self.networks.iter()).all(|part| part.part_is_quiet() && part.last_activity <= at)
             && last_end() <= at
     }
@@ -354,54 +358,5 @@ impl Parts {
 
     fn flow_outcome(&self, flow: &FlowSlot, ended: Time) -> crate::FlowOutcome {
         super::outcome::flow_outcome(flow, ended, |node| self.host(node))
-    }
-}
-
-impl Network {
-    /// Whether nothing can happen any more in this part: see `Network::is_quiet`.
-    fn part_is_quiet(&self) -> bool {
-        self.nothing_in_transit() && self.nodes.iter().all(|slot| slot.node.is_quiet())
-    }
-
-    /// Processes events up to and including `until`, without ending the run. Stops at the deadline
-    /// of an agent, except the one `passed`, if the part is then quiet.
-    fn run_window(&mut self, until: Time, passed: &mut Option<Pause>) -> (u64, Option<Pause>) {
-        self.begin(Some(until));
-        let nodes = self.directions.len() as u16;
-        let mut left = u64::MAX;
-        while let Some((at, component)) = FastPaths::before_event(self, until, &mut left) {
-            self.now = at;
-            let Some(node) = component.0.checked_sub(nodes) else {
-                self.on_arrival(component.0);
-                continue;
-            };
-            let pause = Pause { at, node };
-            if self.nodes[usize::from(node)].node.is_custom()
-                && passed.take_if(|passed| *passed == pause).is_none()
-                && self.part_may_end_now()
-            {
-                return (u64::MAX - left, Some(pause));
-            }
-            self.on_deadline(node);
-        }
-        (u64::MAX - left, None)
-    }
-
-    /// As `Network::may_end_now`, as far as this part is concerned.
-    fn part_may_end_now(&mut self) -> bool {
-        if !self.nothing_in_transit() {
-            return false;
-        }
-        FastPaths::catch_up(self, self.now);
-        self.part_is_quiet() && !self.awaits_capacity()
-    }
-
-    /// Moves the packets for other parts to `into`.
-    fn take_crossings(&mut self, into: &mut Vec<Crossing>, stand_ins: &[u16]) {
-        for node in stand_ins {
-            if let Node::StandIn(far) = self.nodes[usize::from(*node)].node_mut() {
-                far.take(into);
-            }
-        }
     }
 }

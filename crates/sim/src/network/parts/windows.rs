@@ -10,14 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 
-use bentpipe_link::Direction;
 use bentpipe_types::{Span, Time};
 
-use super::stand_in::Crossing;
-use super::{Parts, Pause};
-use crate::network::fast::FastPaths;
-use crate::network::{Network, Progress};
-use crate::node::Node;
+use super::part::Pause;
+use crate::network::Network;
+use crate::stand_in::Crossing;
 
 /// State between two windows.
 #[derive(Debug)]
@@ -26,28 +23,38 @@ pub(super) struct Windows {
     length: Span,
     /// For each part, the directions from which packets of other parts arrive.
     arrivals: Vec<Vec<u16>>,
-    /// For each part, packets that arrive there in the next window or later.
-    pending: Vec<Vec<Crossing>>,
     /// End of the window that a part has not completed.
     incomplete: Option<Time>,
     /// For each part, the deadline at which it paused last, if it goes on.
     passed: Vec<Option<Pause>>,
+    /// For each part, the two places where it publishes in turn. Both are empty between two calls of
+    /// [`run`], and kept for their memory.
+    places: Vec<[Published; 2]>,
+    /// For each part, its packets for each other part. Empty between two windows.
+    sent: Vec<Vec<Vec<Crossing>>>,
 }
 
 impl Windows {
     pub(super) fn new(length: Span, arrivals: Vec<Vec<u16>>) -> Self {
         Self {
             length,
-            pending: arrivals.iter().map(|_| Vec::new()).collect(),
             incomplete: None,
             passed: vec![None; arrivals.len()],
+            places: (arrivals.iter())
+                .map(|_| [0, 1].map(|_| Published::new(arrivals.len())))
+                .collect(),
+            sent: (arrivals.iter())
+                .map(|_| arrivals.iter().map(|_| Vec::new()).collect())
+                .collect(),
             arrivals,
         }
     }
 
-    /// Whether no packet is between two parts.
-    pub(super) fn none_pending(&self) -> bool {
-        self.pending.iter().all(Vec::is_empty)
+    /// States that a part has paused in the window up to `last`. The parts go on with it, and the
+    /// paused one beyond this deadline.
+    pub(super) fn resume(&mut self, part: usize, pause: Pause, last: Time) {
+        self.incomplete = Some(last);
+        self.passed[part] = Some(pause);
     }
 }
 
@@ -83,31 +90,31 @@ struct Worker<'a> {
     part: usize,
     network: &'a mut Network,
     arrivals: &'a [u16],
-    pending: &'a mut Vec<Crossing>,
     passed: &'a mut Option<Pause>,
     pause: Option<Pause>,
-    /// Nodes of other parts, to which directions of this one lead.
-    stand_ins: Vec<u16>,
-    sent: Vec<Crossing>,
+    /// Nodes of other parts to which directions of this one lead, and their parts.
+    stand_ins: Vec<(u16, usize)>,
+    /// Packets for each other part.
+    sent: &'a mut [Vec<Crossing>],
 }
 
 impl Worker<'_> {
     /// Runs one window up to and including `last`, and publishes the result.
-    fn run_window(&mut self, last: Time, receivers: &[usize], place: &Published) {
-        self.network
-            .take_arrivals(self.pending, self.arrivals, last);
+    fn run_window(&mut self, last: Time, place: &Published) {
+        self.network.nothing_crosses_before(self.arrivals, last);
         let (events, pause) = self.network.run_window(last, self.passed);
         self.pause = pause;
         place.paused.store(pause.is_some(), Ordering::Relaxed);
-        let (network, sent) = (&mut *self.network, &mut self.sent);
-        network.take_crossings(sent, &self.stand_ins);
+        let (network, sent) = (&mut *self.network, &mut *self.sent);
+        for (node, part) in &self.stand_ins {
+            network.take_crossings(*node, &mut sent[*part]);
+        }
         let next = network.next_time().map_or(u64::MAX, Time::as_nanos);
-        let next = sent
-            .iter()
-            .fold(next, |next, each| next.min(each.at.as_nanos()));
-        for crossing in sent.drain(..) {
-            let to = receivers[usize::from(crossing.direction)];
-            lock(&place.crossings[to]).push(crossing);
+        let arrivals = sent.iter().flatten().map(|each| each.at.as_nanos());
+        let next = arrivals.fold(next, u64::min);
+        for (sent, published) in sent.iter_mut().zip(&place.crossings) {
+            // The receiver has emptied the list, which is used again.
+            std::mem::swap(sent, &mut lock(published));
         }
         place.next.store(next, Ordering::Relaxed);
         place.events.store(events, Ordering::Relaxed);
@@ -116,8 +123,9 @@ impl Worker<'_> {
     /// Takes the packets that other parts have published for this one.
     fn receive(&mut self, places: &[[Published; 2]], turn: usize) {
         for place in places {
-            self.pending
-                .append(&mut lock(&place[turn].crossings[self.part]));
+            for crossing in lock(&place[turn].crossings[self.part]).drain(..) {
+                self.network.take_crossing(crossing);
+            }
         }
     }
 }
@@ -127,7 +135,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Why all parts have stopped.
-enum Stop {
+pub(super) enum Stop {
     /// The budget of events is used up.
     Budget,
     /// Nothing is left to do.
@@ -136,87 +144,53 @@ enum Stop {
     Paused(Option<Pause>, Time),
 }
 
-/// Runs all parts up to and including `until`, or until `budget` events have been processed.
-pub(super) fn run(parts: &mut Parts, until: Time, budget: u64) -> Progress {
-    loop {
-        let stops = run_threads(parts, until, budget);
-        let mut first: Option<(Pause, usize)> = None;
-        for (stop, part) in stops.iter().zip(0..) {
-            match stop {
-                Stop::Budget => return Progress::Running,
-                Stop::Ended => return Progress::Ended,
-                Stop::Paused(pause, last) => {
-                    parts.windows.incomplete = Some(*last);
-                    let this = pause.map(|pause| (pause, part));
-                    first = first.into_iter().chain(this).min();
-                }
-            }
-        }
-        let Some((pause, part)) = first else {
-            debug_assert!(false, "a part has paused");
-            return Progress::Ended;
-        };
-        if parts.was_quiet_at(pause.at) {
-            return Progress::Ended;
-        }
-        parts.windows.passed[part] = Some(pause);
-    }
-}
-
 /// Runs all parts, each on its thread, until they stop.
-fn run_threads(parts: &mut Parts, until: Time, budget: u64) -> Vec<Stop> {
-    let count = parts.networks.len();
-    let windows = &mut parts.windows;
+///
+/// `part_of`: the part of each node.
+pub(super) fn run(
+    networks: &mut [Network],
+    windows: &mut Windows,
+    part_of: &[usize],
+    until: Time,
+    budget: u64,
+) -> Vec<Stop> {
+    let count = networks.len();
     let length = windows.length;
-    let receivers: Vec<usize> = parts.ends.iter().map(|(_, receiving)| *receiving).collect();
-    let places: Vec<[Published; 2]> = (0..count)
-        .map(|_| [Published::new(count), Published::new(count)])
-        .collect();
+    let places = &windows.places;
     let barrier = Barrier::new(count);
-    let waiting = windows.pending.iter().flatten().map(|each| each.at);
-    let first = (parts.networks.iter())
-        .filter_map(Network::next_time)
-        .chain(waiting)
-        .min();
+    let first = networks.iter().filter_map(Network::next_time).min();
     let end_of = |start: Time| (start + (length - Span::from_nanos(1))).min(until);
     let last = windows.incomplete.take().or_else(|| first.map(end_of));
     let Some(first_end) = last.filter(|_| first.is_some_and(|at| at <= until)) else {
-        for ((network, pending), arrivals) in (parts.networks.iter_mut())
-            .zip(&mut windows.pending)
-            .zip(&windows.arrivals)
-        {
-            network.take_arrivals(pending, arrivals, until);
-        }
         return vec![Stop::Ended];
     };
-    let workers = (parts.networks.iter_mut())
-        .zip(&mut windows.pending)
+    let workers = (networks.iter_mut())
         .zip(&windows.arrivals)
         .zip(&mut windows.passed)
+        .zip(&mut windows.sent)
         .enumerate()
-        .map(|(part, (((network, pending), arrivals), passed))| Worker {
+        .map(|(part, (((network, arrivals), passed), sent))| Worker {
             part,
-            stand_ins: network.stand_ins(),
+            stand_ins: network.stand_ins(part_of),
             network,
             arrivals,
-            pending,
             passed,
             pause: None,
-            sent: Vec::new(),
+            sent,
         });
     let run_part = |mut worker: Worker<'_>| -> Result<Stop, Box<dyn Any + Send>> {
         let (mut last, mut left, mut turn) = (first_end, budget, 0);
         loop {
             let place = &places[worker.part][turn];
             // Without the barrier the other parts would wait for ever.
-            let run = || worker.run_window(last, &receivers, place);
+            let run = || worker.run_window(last, place);
             let outcome = catch_unwind(AssertUnwindSafe(run));
             if outcome.is_err() {
                 place.events.store(FAILED, Ordering::Relaxed);
             }
             barrier.wait();
             outcome?;
-            worker.receive(&places, turn);
+            worker.receive(places, turn);
             let published = || places.iter().map(|place| &place[turn]);
             let events = |place: &Published| place.events.load(Ordering::Relaxed);
             if published().any(|place| events(place) == FAILED) {
@@ -229,9 +203,6 @@ fn run_threads(parts: &mut Parts, until: Time, budget: u64) -> Vec<Stop> {
             let next = Time::from_nanos(next.min().unwrap_or(u64::MAX));
             left = left.saturating_sub(published().map(events).sum());
             if next > until {
-                worker
-                    .network
-                    .take_arrivals(worker.pending, worker.arrivals, until);
                 return Ok(Stop::Ended);
             }
             if left == 0 {
@@ -253,34 +224,4 @@ fn run_threads(parts: &mut Parts, until: Time, budget: u64) -> Vec<Stop> {
             Ok(Err(panic)) | Err(panic) => resume_unwind(panic),
         })
         .collect()
-}
-
-impl Network {
-    /// Returns the stand-ins for nodes of other parts.
-    fn stand_ins(&self) -> Vec<u16> {
-        let nodes = self.nodes.iter().zip(0..);
-        nodes
-            .filter(|(slot, _)| matches!(&slot.node, Node::StandIn(far) if far.is_reached()))
-            .map(|(_, index)| index)
-            .collect()
-    }
-
-    /// Returns a time before which nothing happens in this part, or `None` if nothing will.
-    fn next_time(&self) -> Option<Time> {
-        let ahead = FastPaths::read_outs(self).next_unscheduled_arrival();
-        self.next_event().into_iter().chain(ahead).min()
-    }
-
-    /// Takes on packets from other parts. Until `last`, nothing else arrives from there.
-    fn take_arrivals(&mut self, pending: &mut Vec<Crossing>, directions: &[u16], last: Time) {
-        for crossing in pending.drain(..) {
-            let packet = self.packets.move_in(&crossing.packet);
-            self.add_arrival(crossing.direction, crossing.at, packet);
-        }
-        for direction in directions {
-            if let Direction::Fifo(fifo) = &mut self.directions[usize::from(*direction)].direction {
-                fifo.nothing_arrives_before(last);
-            }
-        }
-    }
 }

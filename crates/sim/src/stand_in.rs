@@ -4,12 +4,12 @@ use bentpipe_types::{Agent, Ctx, MovedPacket, PacketRef, Port, Span, Time};
 
 /// A packet that arrives in another part.
 #[derive(Debug)]
-pub(super) struct Crossing {
+pub(crate) struct Crossing {
     /// Arrival time.
-    pub(super) at: Time,
+    pub(crate) at: Time,
     /// The direction from which it arrives.
-    pub(super) direction: u16,
-    pub(super) packet: MovedPacket,
+    pub(crate) direction: u16,
+    pub(crate) packet: MovedPacket,
 }
 
 /// Stands for a node of another part. The directions that lead to it from this part have no
@@ -23,7 +23,7 @@ pub(crate) struct StandIn {
 
 impl StandIn {
     /// Adds a direction from this part.
-    pub(super) fn add(&mut self, port: Port, direction: u16, delay: Span) {
+    pub(crate) fn add(&mut self, port: Port, direction: u16, delay: Span) {
         let index = usize::from(port.0);
         if self.directions.len() <= index {
             self.directions.resize(index + 1, None);
@@ -32,12 +32,12 @@ impl StandIn {
     }
 
     /// Whether a direction leads to it from this part.
-    pub(super) fn is_reached(&self) -> bool {
+    pub(crate) fn is_reached(&self) -> bool {
         !self.directions.is_empty()
     }
 
     /// Moves the recorded packets to `into`, in the order of transmission.
-    pub(super) fn take(&mut self, into: &mut Vec<Crossing>) {
+    pub(crate) fn take(&mut self, into: &mut Vec<Crossing>) {
         into.append(&mut self.crossings);
     }
 }
