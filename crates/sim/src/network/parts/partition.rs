@@ -13,6 +13,9 @@ use super::super::{MANY, Network};
 /// Delays below this one do not separate parts: a window would contain too few events.
 const SHORTEST_WINDOW: Span = Span::from_millis(1);
 
+/// Longer than any delay, and than any run: the window of parts that nothing connects.
+const NEVER: Span = Span::from_secs(1 << 30);
+
 /// Number of different thresholds that are compared.
 const THRESHOLDS: usize = 16;
 
@@ -80,8 +83,10 @@ impl Network {
         thresholds.dedup();
         let step = thresholds.len().div_ceil(THRESHOLDS).max(1);
         let mut best: Option<(f64, Partition)> = None;
-        for threshold in thresholds.iter().rev().step_by(step) {
-            let Some((share, found)) = self.partition_at(parts, *threshold, &senders) else {
+        // Parts that nothing connects need no packets of each other.
+        let longest = thresholds.iter().rev().step_by(step).copied();
+        for threshold in std::iter::once(NEVER).chain(longest) {
+            let Some((share, found)) = self.partition_at(parts, threshold, &senders) else {
                 continue;
             };
             if best.as_ref().is_none_or(|(most, _)| share > *most) {
@@ -151,8 +156,7 @@ impl Network {
                 && part_of[usize::from(*from)] != part_of[usize::from(slot.to)];
             slot.direction.constant_delay().filter(|_| connects)
         });
-        // Without a direction between them, parts never wait for each other.
-        let window = windows.min().unwrap_or(Span::from_secs(1 << 30));
+        let window = windows.min().unwrap_or(NEVER);
         let (total, most) = (loads.iter().sum::<u64>(), *loads.iter().max()?);
         if loads.len() < 2 || most == total {
             return None;
