@@ -308,9 +308,18 @@ class Output(Protocol):
 class RunResult:
     """A finished run: `summary`, `series`, and methods that write them to files."""
 
-    def __init__(self, output: Output, *, filed: FiledSeries | None = None) -> None:
+    def __init__(
+        self,
+        output: Output,
+        *,
+        filed: FiledSeries | None = None,
+        cores: int = 1,
+        undivided: str | None = None,
+    ) -> None:
         self._output = output
         self._filed = filed
+        self._cores = cores
+        self._undivided = undivided
 
     def __repr__(self) -> str:
         from bentpipe.notebook import text_of
@@ -395,12 +404,12 @@ class RunResult:
     @property
     def cores(self) -> int:
         """The number of cores that the run used."""
-        return self._output.cores
+        return self._cores
 
     @property
     def undivided(self) -> str | None:
         """Why the run used one core although more were requested."""
-        return self._output.undivided
+        return self._undivided
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -547,14 +556,15 @@ def run(
         )
 
     if probes_to is None or no_probes:
-        return RunResult(simulate(None))
+        output = simulate(None)
+        return RunResult(output, cores=output.cores, undivided=output.undivided)
     from bentpipe.probe_file import ProbeWriter
 
     with ProbeWriter(probes_to) as writer:
         output = simulate(writer.take)
     if writer.error is not None:
         raise ProbesNotWrittenError(writer.error, RunResult(output))
-    return RunResult(output, filed=writer.filed())
+    return RunResult(output, filed=writer.filed(), undivided=output.undivided)
 
 
 def tidy(series: Mapping[str, Series]) -> pa.Table:

@@ -1,5 +1,5 @@
-//! Runs a scenario as a whole process, for benchmarks: `whole-run [--cores N] FILE [KEY=VALUE ...]`,
-//! with overrides as for `bentpipe run --set`.
+//! Runs a scenario as a whole process, for benchmarks:
+//! `whole-run [--cores N] FILE [KEY=VALUE ...]`, with overrides as for `bentpipe run --set`.
 //!
 //! Prints one line of key-value pairs: the data segments delivered in order, drops, and
 //! retransmissions.

@@ -2,9 +2,9 @@
 //!
 //! [`Network::split`] divides a network at directions with a long constant delay. Each part has its
 //! own schedule, packets and clock, and runs on its own thread. All parts run for a window of time
-//! that is no longer than the smallest delay between them, and then exchange packets: whatever one
-//! sends to another within a window arrives after that window. This is conservative synchronous
-//! simulation (Nicol, 1993, "The cost of conservative synchronization in parallel discrete event
+//! that is no longer than the smallest delay between them, and then exchange packets. A packet that
+//! one part sends to another within a window arrives after that window. This is conservative
+//! synchronous simulation (Nicol, 1993, "The cost of conservative synchronization in parallel discrete event
 //! simulations").
 //!
 //! Contract:
@@ -336,7 +336,7 @@ impl Parts {
     }
 
     /// Whether the run is over at a part's deadline, at which that part is quiet: whether all
-    /// others were quiet at that time. What they have processed since changes no result.
+    /// others were quiet at that time. Events that they have processed since change no result.
     fn was_quiet_at(&self, at: Time) -> bool {
         let last_end = || {
             let ends = self.flows.iter();

@@ -1,9 +1,9 @@
 //! Windows of time: parts run for one window at once, and exchange packets between windows.
 //!
-//! There is one barrier per window. Before it, a part publishes when its next event is and the
-//! packets that it has sent to others. After it, every part reads what all have published, and
-//! derives the same next window. What is published alternates between two places, so that a part
-//! may publish for the next window while another still reads.
+//! There is one barrier per window. Before it, a part publishes the time of its next event and the
+//! packets that it has sent to others. After it, every part reads these times from all parts, and
+//! derives the same next window. A part publishes in two places by turns, so that it may publish for
+//! the next window while another still reads.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,8 +27,7 @@ pub(super) struct Windows {
     incomplete: Option<Time>,
     /// For each part, the deadline at which it paused last, if it goes on.
     passed: Vec<Option<Pause>>,
-    /// For each part, the two places where it publishes in turn. Both are empty between two calls of
-    /// [`run`], and kept for their memory.
+    /// For each part, the two places where it publishes by turns. They are kept for their memory.
     places: Vec<[Published; 2]>,
     /// For each part, its packets for each other part. Empty between two windows.
     sent: Vec<Vec<Vec<Crossing>>>,
@@ -58,7 +57,7 @@ impl Windows {
     }
 }
 
-/// What a part publishes at the end of a window.
+/// Data that a part publishes at the end of a window.
 #[derive(Debug, Default)]
 struct Published {
     /// Time of the next event in nanoseconds, or `u64::MAX`.
