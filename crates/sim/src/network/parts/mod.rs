@@ -4,8 +4,8 @@
 //! own schedule, packets and clock, and runs on its own thread. All parts run for a window of time
 //! that is no longer than the smallest delay between them, and then exchange packets. A packet that
 //! one part sends to another within a window arrives after that window. This is conservative
-//! synchronous simulation (Nicol, 1993, "The cost of conservative synchronization in parallel discrete event
-//! simulations").
+//! synchronous simulation (Nicol, 1993, "The cost of conservative synchronization in parallel
+//! discrete event simulations").
 //!
 //! Contract:
 //! - Equal to: one network, byte for byte. Nodes and directions keep their numbers, which order

@@ -2,8 +2,8 @@
 //!
 //! There is one barrier per window. Before it, a part publishes the time of its next event and the
 //! packets that it has sent to others. After it, every part reads these times from all parts, and
-//! derives the same next window. A part publishes in two places by turns, so that it may publish for
-//! the next window while another still reads.
+//! derives the same next window. A part publishes in two places by turns: it may publish for the
+//! next window while another still reads.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
