@@ -547,7 +547,7 @@ def _processing(
     with_acks_s: dict[str, float] = {}
 
     def serve(name: str, share: float, times: dict[str, float]) -> None:
-        processing = nodes[name]["processing"]
+        processing = nodes[name].get("processing")
         if processing is not None:
             times[name] = times.get(name, 0.0) + share * processing["time_s"]
 
