@@ -7,8 +7,8 @@ use crate::changes::{Course, Usual};
 use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
 use crate::{
-    Changes, ClassCounts, Counters, DropTail, Ends, ErrorModel, Fifo, Limit, Managed,
-    QueueDiscipline, Queued, Tally,
+    Changes, ClassCounts, Counters, DropTail, Ends, ErrorModel, Fifo, Managed, QueueDiscipline,
+    Queued, Tally,
 };
 
 /// Settings of one direction of a link.
@@ -183,11 +183,8 @@ impl Direction {
     /// Returns an idle direction, for a place where none is used.
     #[must_use]
     pub fn unused() -> Self {
-        let queue = DropTail {
-            limit: Limit::Packets(0),
-        };
         const RATE: BitRate = BitRate::new(1).expect("not zero");
-        Self::new(Settings::new(RATE, Span::ZERO, queue))
+        Self::Fifo(Fifo::of_arrivals(Transmitter::new(RATE, 1.0), Vec::new()))
     }
 
     /// Makes each event observable at its time from now on.

@@ -106,15 +106,23 @@ impl Fifo {
         }
     }
 
-    /// Removes the propagation and the errors of an idle direction, and returns a direction that
-    /// has the errors and to which packets are added when their arrival is known
-    /// ([`add_arrival`](Self::add_arrival)).
+    /// Creates an idle direction with these errors, to which packets are added when their arrival
+    /// is known ([`add_arrival`](Self::add_arrival)).
+    pub(crate) fn of_arrivals(transmitter: Transmitter, errors: Vec<ErrorModel>) -> Self {
+        let queue = DropTail {
+            limit: Limit::Packets(0),
+        };
+        Self::new(transmitter, Span::ZERO, queue, errors)
+    }
+
+    /// Removes the propagation and the errors of an idle direction. Returns the direction [of its
+    /// arrivals](Self::of_arrivals), and the delay.
     pub(crate) fn split_propagation(&mut self) -> (Self, Span) {
         let errors = std::mem::take(&mut self.seldom.errors);
         let delay = std::mem::replace(&mut self.delay, Span::ZERO);
         self.may_lose = false;
-        let (transmitter, queue) = (self.seldom.transmitter.clone(), self.seldom.queue);
-        (Self::new(transmitter, Span::ZERO, queue, errors), delay)
+        let transmitter = self.seldom.transmitter.clone();
+        (Self::of_arrivals(transmitter, errors), delay)
     }
 
     /// Adds a packet that was transmitted elsewhere and arrives `at` this time, not before any

@@ -7,8 +7,7 @@ use crate::flight::Airborne;
 use crate::row::Row;
 use crate::transmitter::{Recent, Transmitter};
 use crate::{
-    Arrival, ClassCounts, Counters, DropTail, ErrorModel, Fifo, Limit, QueueCtx, QueueDiscipline,
-    Tally, Verdict,
+    Arrival, ClassCounts, Counters, ErrorModel, Fifo, QueueCtx, QueueDiscipline, Tally, Verdict,
 };
 
 /// Number of packets by which a packet is prefetched: about the time that memory takes.
@@ -82,14 +81,7 @@ impl Queued {
     pub(crate) fn split_propagation(&mut self) -> (Fifo, Span) {
         let errors = std::mem::take(&mut self.errors);
         let delay = std::mem::replace(&mut self.delay, Span::ZERO);
-        let limit = Limit::Packets(u64::MAX);
-        let arrivals = Fifo::new(
-            self.transmitter.clone(),
-            Span::ZERO,
-            DropTail { limit },
-            errors,
-        );
-        (arrivals, delay)
+        (Fifo::of_arrivals(self.transmitter.clone(), errors), delay)
     }
 
     /// Offers a packet to the queue. A dropped packet remains with the caller. A packet offered

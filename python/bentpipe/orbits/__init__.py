@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -85,7 +84,7 @@ class Orbit:
 
 
 def orbit(
-    scenario: Scenario | str | PathLike[str],
+    scenario: Scenario | str | Path | Mapping[str, Any],
     *,
     settings: Mapping[str, object] | None = None,
     at_s: float = 0.0,
@@ -95,7 +94,8 @@ def orbit(
     Parameters
     ----------
     scenario
-        A scenario, its file, or the name of a ready-made one.
+        A scenario, a file, the name of a ready-made scenario, or a dict with the contents of a
+        file.
     settings
         Keys to change, as `--set` does.
     at_s
@@ -107,9 +107,7 @@ def orbit(
     ScenarioError
         The scenario is not valid.
     """
-    found = scenario if isinstance(scenario, Scenario) else Scenario.find(str(scenario))
-    if settings:
-        found = found.with_settings(settings)
+    found = Scenario.of(scenario).with_settings(settings or {})
     summary, tables = _native.orbit(
         found.path,
         text=found.text,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
 
 use bentpipe_types::{FlowKey, HostAddress, Span, Time};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A half-open connection may be given up for a newer one after this time: its host retransmits the
 /// SYN (RFC 6298 section 2, initial timeout).
@@ -41,7 +41,7 @@ pub(super) struct Admission {
     half_open_limit: u32,
     /// Half-open connections that were given up. A late answer to one would tell its host the
     /// options of the gateway's own SYN.
-    given_up: FxHashMap<FlowKey, ()>,
+    given_up: FxHashSet<FlowKey>,
 }
 
 /// Whether one more half-open connection is possible.
@@ -76,7 +76,7 @@ impl Admission {
             half_open: VecDeque::new(),
             half_open_count: 0,
             half_open_limit: u32::try_from(limit).unwrap_or(u32::MAX).max(MIN_HALF_OPEN),
-            given_up: FxHashMap::default(),
+            given_up: FxHashSet::default(),
         }
     }
 
@@ -163,12 +163,12 @@ impl Admission {
         if self.given_up.len() >= MAX_GIVEN_UP {
             self.given_up.clear();
         }
-        self.given_up.insert(key, ());
+        self.given_up.insert(key);
     }
 
     /// Returns true if packets with this key answer a connection that was given up.
     pub(super) fn answers_given_up(&self, key: &FlowKey) -> bool {
-        !self.given_up.is_empty() && self.given_up.contains_key(&key.reversed())
+        !self.given_up.is_empty() && self.given_up.contains(&key.reversed())
     }
 }
 

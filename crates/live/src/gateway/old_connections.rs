@@ -11,7 +11,8 @@ use std::io::{IoSlice, Write};
 use std::net::{IpAddr, SocketAddr};
 
 use bentpipe_types::{Span, Time};
-use bentpipe_wire::checksum::{Sum, checksum};
+use bentpipe_wire::checksum::checksum;
+use bentpipe_wire::set_tcp_checksum;
 use rustc_hash::FxHashMap;
 use tun_rs::VIRTIO_NET_HDR_LEN;
 
@@ -100,11 +101,7 @@ fn bare_segment(source: SocketAddr, destination: SocketAddr, sequence: u32, flag
     bytes.extend(sequence.to_be_bytes());
     bytes.extend(0_u32.to_be_bytes());
     bytes.extend([5 << 4, flags, 0, 0, 0, 0, 0, 0]);
-    let sum = Sum::default()
-        .pseudo_header(source.ip(), destination.ip(), 20)
-        .bytes(&bytes[start..])
-        .finish();
-    bytes[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
+    set_tcp_checksum(&mut bytes[start..], source.ip(), destination.ip());
     bytes
 }
 

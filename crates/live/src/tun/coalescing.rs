@@ -281,12 +281,8 @@ mod tests {
         bytes.extend([0; 4]);
         bytes.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
         bytes.extend_from_slice(payload);
-        let addresses = addresses(&bytes);
-        let sum = Sum::default()
-            .pseudo_header(addresses.0, addresses.1, tcp_length)
-            .bytes(&bytes[start..])
-            .finish();
-        bytes[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
+        let (source, destination) = addresses(&bytes);
+        bentpipe_wire::set_tcp_checksum(&mut bytes[start..], source, destination);
         bytes
     }
 

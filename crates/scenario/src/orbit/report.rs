@@ -1,4 +1,4 @@
-//! What the orbits of a scenario amount to, without any traffic: passes, coverage, delays, gaps.
+//! Geometry of a scenario's orbits, without traffic: passes, coverage, delays and gaps.
 
 use bentpipe_orbits::{LIGHT, Pass, Timeline, geodetic, passes, worst_gap};
 use serde_json::{Value, json};

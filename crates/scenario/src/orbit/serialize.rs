@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use bentpipe_orbits::{Routing, Selection};
 
+use crate::orbit::schema::{OverName, SelectName};
 use crate::orbit::settings::{LinkPath, Orbits};
 use crate::quantity::random::RandomLength;
 
@@ -16,13 +17,13 @@ pub(crate) fn path_data(path: &LinkPath, orbits: &Orbits) -> Value {
         "from": site(path.from),
         "to": path.to.iter().map(|index| site(*index)).collect::<Vec<_>>(),
         "over": match path.routing {
-            Routing::BentPipe => "bent-pipe",
-            Routing::InterSatellite => "inter-satellite-links",
+            Routing::BentPipe => OverName::BentPipe,
+            Routing::InterSatellite => OverName::InterSatelliteLinks,
         },
         "select": match path.selection {
-            Selection::Highest => "highest",
-            Selection::Longest => "longest",
-            Selection::Shortest => "shortest",
+            Selection::Highest => SelectName::Highest,
+            Selection::Longest => SelectName::Longest,
+            Selection::Shortest => SelectName::Shortest,
         },
         "slot_s": path.slot.as_secs_f64(),
         "hysteresis_deg": path.hysteresis,

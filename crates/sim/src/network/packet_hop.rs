@@ -2,7 +2,7 @@
 //! the next direction.
 
 use bentpipe_link::{Arrival, Direction, Fifo, Head, Verdict};
-use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Room, Time};
+use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, PacketStore, Port, Room, Time};
 
 use super::fast::FastPaths;
 use super::{MANY, Network, RECEIVING, SENDING};
@@ -276,10 +276,24 @@ impl Network {
         }
         let (start, arrival) = (fifo.last_start(), fifo.last_arrival());
         let is_head = fifo.in_transit() == 1;
-        if !FastPaths::on_enqueue(self, index, arrival, packet, length) && is_head {
-            self.schedule.push(arrival, ComponentId(index));
-        }
+        self.enter_arrival(index, arrival, packet, length, is_head);
         Some(start)
+    }
+
+    /// Enters the arrival of a packet that a drop-tail direction has taken. `is_head`: no other
+    /// packet is in transit there.
+    #[inline(always)]
+    fn enter_arrival(
+        &mut self,
+        index: u16,
+        at: Time,
+        packet: PacketRef,
+        length: Bytes,
+        is_head: bool,
+    ) {
+        if !FastPaths::on_enqueue(self, index, at, packet, length) && is_head {
+            self.schedule.push(at, ComponentId(index));
+        }
     }
 
     /// Handles a packet that another part has transmitted and that arrives from a direction `at`
@@ -292,8 +306,6 @@ impl Network {
         };
         fifo.add_arrival(at, packet, length);
         let is_head = fifo.in_transit() == 1;
-        if !FastPaths::on_enqueue(self, index, at, packet, length) && is_head {
-            self.schedule.push(at, ComponentId(index));
-        }
+        self.enter_arrival(index, at, packet, length, is_head);
     }
 }

@@ -30,7 +30,7 @@ impl Source<'_> {
     }
 }
 
-/// What a socket's packets carry in real networks, besides the connection's own fields.
+/// Header fields of a socket's packets in real networks that the connection does not set.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct RealHeader {
     /// Real addresses: ours, and the peer's.
