@@ -21,6 +21,8 @@ pytestmark = live
 CUT = "cannot be written: No space left on device (os error 28): the capture ends there"
 # Enough for a few hundred full packets: the transfer has more.
 SMALL = "200k"
+# A note of its own on a busy machine.
+TOO_SLOW = "bentpipe: this machine was too slow"
 
 
 @pytest.fixture
@@ -46,6 +48,11 @@ def _emulated(scenario: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def _complaints(said: subprocess.CompletedProcess[str]) -> list[str]:
+    """Lines on the standard error, without the note on a machine that was too slow."""
+    return [line for line in said.stderr.splitlines() if not line.startswith(TOO_SLOW)]
+
+
 def test_full_disk_truncates_the_capture_and_keeps_the_result(tmp_path: Path) -> None:
     capture = tmp_path / "satellite.pcapng"
     capture.symlink_to("/dev/full")
@@ -58,7 +65,7 @@ def test_truncated_capture_is_reported_in_one_line(scenario: Path) -> None:
     said = _emulated(scenario, "--json")
     # The capture lacks what was asked for.
     assert said.returncode == 1
-    assert said.stderr.splitlines() == [f"bentpipe: satellite.pcapng: {CUT}"]
+    assert _complaints(said) == [f"bentpipe: satellite.pcapng: {CUT}"]
     told = json.loads(said.stdout)
     assert told["flows"][0]["bytes_delivered"] == 1_000_000
     assert f"satellite.pcapng: {CUT}" in told["notes"]
@@ -69,7 +76,7 @@ def test_unwritable_result_is_printed_instead(scenario: Path) -> None:
     # The folder lacks what was asked for.
     assert said.returncode == 1
     assert json.loads(said.stdout)["flows"][0]["bytes_delivered"] == 1_000_000
-    cut, unwritten = said.stderr.splitlines()
+    cut, unwritten = _complaints(said)
     assert cut == f"bentpipe: results/satellite.pcapng: {CUT}"
     assert "results/" in unwritten
     assert "no space left on device" in unwritten.lower()
