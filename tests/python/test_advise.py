@@ -714,3 +714,48 @@ def test_empty_limit_table_is_not_printed(
     assert "limited by" not in said
     assert "No sender waits" in said
     assert "Results depend on the seed" not in said
+
+
+def test_remedies_of_quic_are_at_its_hosts() -> None:
+    """Gateways and ACK methods do not reach QUIC; windows and acknowledgments of its hosts do."""
+    file = {
+        "name": "geo",
+        "duration": "60 s",
+        "hosts": {"server": {}, "client": {}},
+        "gateways": {"hub": {}, "terminal": {}},
+        "links": {
+            "core": {"between": ["server", "hub"], "rate": "1 Gbit/s", "delay": "5 ms"},
+            "satellite": {
+                "between": ["hub", "terminal"],
+                "forward": {"rate": "50 Mbit/s", "delay": "280 ms"},
+                "return": {"rate": "1 Mbit/s", "delay": "280 ms"},
+            },
+            "home": {"between": ["terminal", "client"], "rate": "1 Gbit/s", "delay": "5 ms"},
+        },
+        "flows": {
+            "file": {
+                "from": "client",
+                "to": "server",
+                "app": {"kind": "bulk", "size": "20 MB", "direction": "download"},
+            }
+        },
+    }
+
+    def offered(transport: str) -> list[Remedy]:
+        scenario = Scenario.of(file).with_settings({"flows.file.app.transport": transport})
+        return remedies(Network.of(scenario, _native.lists()))
+
+    kinds = {transport: {each.kind for each in offered(transport)} for transport in ("tcp", "quic")}
+    assert {"gateway", "ACK method", "buffers", "window rule"} <= kinds["tcp"]
+    assert not {"gateway", "ACK method", "buffers", "window rule"} & kinds["quic"]
+    assert {"QUIC windows", "QUIC acknowledgments", "QUIC window rule", "saved path"} <= kinds[
+        "quic"
+    ]
+    assert not any("QUIC" in kind for kind in kinds["tcp"])
+
+    advice = bentpipe.advise(file, settings={"flows.file.app.transport": "quic"})
+    assert advice.refused == {}
+    assert advice.flows[0].verdict == "receive_window"
+    by_kind = {each.remedy.kind: each for each in advice.remedies}
+    assert by_kind["QUIC windows"].gain > 1.5
+    assert advice.remedies[0].gain > by_kind["QUIC windows"].gain

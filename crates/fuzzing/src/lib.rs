@@ -9,6 +9,8 @@ pub mod engine;
 pub mod host;
 pub mod orbits;
 pub mod packet_script;
+pub mod quic_datagrams;
+pub mod quic_window_rule;
 pub mod scenario;
 pub mod traces;
 pub mod wire;
@@ -25,7 +27,7 @@ pub struct Target {
 }
 
 /// All targets, by name.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 11] = [
     Target {
         name: "compression",
         run: |bytes| with(bytes, |input| compression::run(&input)),
@@ -49,6 +51,14 @@ pub const TARGETS: [Target; 9] = [
     Target {
         name: "packet_script",
         run: |bytes| with(bytes, packet_script::run),
+    },
+    Target {
+        name: "quic_datagrams",
+        run: |bytes| with(bytes, |input| quic_datagrams::run(&input)),
+    },
+    Target {
+        name: "quic_window_rule",
+        run: |bytes| with(bytes, |input| quic_window_rule::run(&input)),
     },
     Target {
         name: "scenario",

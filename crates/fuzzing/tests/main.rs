@@ -73,6 +73,16 @@ fn seeds_of_packet_script() {
 }
 
 #[test]
+fn seeds_of_quic_datagrams() {
+    replay("quic_datagrams");
+}
+
+#[test]
+fn seeds_of_quic_window_rule() {
+    replay("quic_window_rule");
+}
+
+#[test]
 fn seeds_of_scenario() {
     replay("scenario");
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use bentpipe_tcp::Events;
-use bentpipe_types::{Endpoint, Span, Time};
+use bentpipe_tcp::{Events, Limit};
+use bentpipe_types::{Endpoint, PacketRef, Span, Time};
 
 use crate::{Datagram, Report, SocketBackend, SocketId};
 
@@ -53,6 +53,11 @@ pub trait Application<P: SocketBackend>: Debug + Send {
         0
     }
 
+    /// Returns the state of its own transport protocol, if it has one over datagrams.
+    fn transport(&self) -> Option<TransportState> {
+        None
+    }
+
     /// Whether it and its peer communicate by packets alone. A simulated request has no content, so
     /// most applications pass it to their peer beside the network.
     fn keeps_to_packets(&self) -> bool {
@@ -73,6 +78,24 @@ impl<P: SocketBackend> dyn Application<P> {
         self.report(now, &mut report);
         report
     }
+}
+
+/// State of a transport protocol over datagrams at an instant: of its latest connection. Sizes are
+/// in bytes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TransportState {
+    /// Congestion window.
+    pub congestion_window: u64,
+    /// Slow start threshold, after the first congestion.
+    pub slow_start_threshold: Option<u64>,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// Smoothed round-trip time, after the first measurement.
+    pub smoothed_rtt: Option<Span>,
+    /// Pacing rate that the window rule sets, in bit/s.
+    pub pacing_rate: Option<u64>,
+    /// Limit of the sender, as [`bentpipe_tcp::Limit`].
+    pub limit: Limit,
 }
 
 /// Progress of an application.
@@ -107,4 +130,6 @@ pub struct Arrival {
     pub to: u16,
     /// The datagram.
     pub datagram: Datagram,
+    /// Its packet, which exists during the call. The kernel's datagrams have none.
+    pub packet: Option<PacketRef>,
 }

@@ -35,7 +35,7 @@ pub mod video_opinion;
 mod waking;
 
 pub use account::{ApplicationId, Member};
-pub use application::{Application, ApplicationProgress, Arrival};
+pub use application::{Application, ApplicationProgress, Arrival, TransportState};
 pub use applications::Traffic;
 pub use bentpipe_types::Distribution;
 pub use connect::{Connect, ConnectError, Remote};

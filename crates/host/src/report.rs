@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bentpipe_tcp::{Failure, LimitedTimes};
 use bentpipe_types::{Span, SpanStatistics, Time};
 
 /// Metrics of an application.
@@ -29,6 +30,74 @@ pub struct Report {
     pub echoes: Option<Echoes>,
     /// Activities of a user; otherwise empty.
     pub activities: Vec<Activity>,
+    /// QUIC connections at this end, if it has any.
+    pub quic: Option<Box<QuicReport>>,
+    /// Those at the server, in a report of both ends.
+    pub quic_server: Option<Box<QuicReport>>,
+}
+
+/// QUIC connections at one end. Sizes are in bytes of UDP payload.
+#[derive(Clone, Debug, Default)]
+pub struct QuicReport {
+    /// Number of connections begun.
+    pub connections: u64,
+    /// Of them, those whose handshake was completed.
+    pub established: u64,
+    /// Duration of the first handshake, from the connection's first datagram.
+    pub handshake: Option<Span>,
+    /// Time from the first datagram of the first connection to the first byte of a stream.
+    pub first_byte: Option<Span>,
+    /// Connections on which 0-RTT data were accepted.
+    pub early_data: u64,
+    /// Datagrams sent.
+    pub packets_sent: u64,
+    /// Datagrams received.
+    pub packets_received: u64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Packets declared lost.
+    pub packets_lost: u64,
+    /// Bytes declared lost.
+    pub bytes_lost: u64,
+    /// Probe timeouts (RFC 9002 section 6.2).
+    pub probe_timeouts: u64,
+    /// Times of persistent congestion (RFC 9002 section 7.6).
+    pub persistent_congestion: u64,
+    /// Reductions of the window for ECN marks.
+    pub ecn_marks: u64,
+    /// Times at which packets were declared lost or marked. Those of one round trip reduce the
+    /// window once.
+    pub congestion_events: u64,
+    /// Probes of the path MTU.
+    pub mtu_probes: u64,
+    /// Of them, those that were lost.
+    pub mtu_probes_lost: u64,
+    /// Black holes of the path MTU.
+    pub black_holes: u64,
+    /// ACK frames sent.
+    pub acks_sent: u64,
+    /// ACK frames received.
+    pub acks_received: u64,
+    /// Smoothed round-trip time of the last connection.
+    pub smoothed_rtt: Option<Span>,
+    /// Minimum round-trip time of the last connection.
+    pub minimum_rtt: Option<Span>,
+    /// Maximum payload of a datagram on the last connection.
+    pub mtu: u16,
+    /// Congestion window of the last connection.
+    pub window: u64,
+    /// Times of each limit of the sender. The peer's flow control, and the limit of unacknowledged
+    /// data, count as the receive window.
+    pub limited: LimitedTimes,
+    /// Time at which the last bytes of a stream were read.
+    pub last_delivery: Option<Time>,
+    /// The first failure of a connection.
+    pub failed: Option<Failure>,
+    /// Pieces of streams whose bytes were not those that were sent. Any value above zero is a
+    /// fault.
+    pub mismatches: u64,
+    /// Reason why the last failed connection failed.
+    pub failure: Option<String>,
 }
 
 /// Responses to requests.
@@ -360,6 +429,8 @@ impl Report {
             video_calls,
             echoes: opener.echoes.or(server.echoes),
             activities: opener.activities,
+            quic: opener.quic,
+            quic_server: server.quic,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The socket interface that a host provides to its applications.
 
 use bentpipe_tcp::{Connection, Source, relay};
-use bentpipe_types::{Address, Ctx, Echo, Endpoint, RandomStream, Time};
+use bentpipe_types::{Address, Ctx, Echo, Ecn, Endpoint, Packet, PacketRef, RandomStream, Time};
 
 use crate::connect::{Connect, ConnectError, Remote};
+use crate::datagram::UDP;
 use crate::table::Sockets;
 use crate::{ApplicationId, ConnectionKeys, Datagram, SocketId};
 
@@ -147,6 +148,39 @@ impl<P: ConnectionKeys> SocketContext<'_, '_, P> {
         }
         self.cx.emit(egress, packet);
         true
+    }
+
+    /// Sends a UDP datagram with these bytes. Returns false without a route.
+    pub fn send_payload(&mut self, port: u16, remote: Endpoint, ecn: Ecn, payload: &[u8]) -> bool {
+        let Some(egress) = self.sockets.routes.port_towards(remote.address) else {
+            return false;
+        };
+        let source = Endpoint {
+            address: self.address(),
+            port,
+        };
+        let member = &self.sockets.accounts[self.me.0 as usize].member;
+        let version = member.config.ip_version;
+        let mut record = Packet::datagram(source, remote, version, UDP);
+        record.payload_length = payload.len() as u16;
+        record.set_ecn(ecn);
+        let packets = &mut *self.cx.packets;
+        let packet = packets.insert(record);
+        packets.set_payload(packet, |bytes| bytes.copy_from_slice(payload));
+        self.cx.emit(egress, packet);
+        true
+    }
+
+    /// Returns the payload of a packet that the application receives, if it has bytes.
+    #[must_use]
+    pub fn payload(&self, packet: PacketRef) -> Option<&[u8]> {
+        self.cx.packets.payload(packet)
+    }
+
+    /// Returns the ECN field of a packet that the application receives.
+    #[must_use]
+    pub fn ecn(&self, packet: PacketRef) -> Ecn {
+        self.cx.packets.get(packet).ecn()
     }
 
     /// Reads and discards up to `maximum` bytes. Returns the number.

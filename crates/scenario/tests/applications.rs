@@ -77,16 +77,16 @@ fn inconsistent_applications_are_refused_with_a_suggestion() {
     for (app, message) in [
         (
             r#"{ kind = "bulk", pages = 3 }"#,
-            r#"pages: has no effect: a "bulk" application has size, direction, transfers, pause"#,
+            r#"pages: has no effect: a "bulk" application has size, direction, transfers, pause, transport"#,
         ),
         // A key of another kind is refused for any value.
         (
             r#"{ kind = "bulk", codec = "g7" }"#,
-            r#"codec: has no effect: a "bulk" application has size, direction, transfers, pause"#,
+            r#"codec: has no effect: a "bulk" application has size, direction, transfers, pause, transport"#,
         ),
         (
             r#"{ kind = "bulk", version = 3 }"#,
-            r#"version: unknown key; a "bulk" application has size, direction, transfers, pause"#,
+            r#"version: unknown key; a "bulk" application has size, direction, transfers, pause, transport"#,
         ),
         (
             r#"{ kind = "bulk", transfer = 3 }"#,
@@ -492,7 +492,7 @@ fn inconsistent_mixes_are_refused() {
     }
     // All keys of this kind are listed, so the number of keys of all kinds is not mentioned.
     let error = scenario(r#"{ kind = "bulk", version = 3 }"#).err();
-    assert!(error.is_some_and(|error| error.ends_with("direction, transfers, pause")));
+    assert!(error.is_some_and(|error| error.ends_with("direction, transfers, pause, transport")));
 }
 
 #[test]

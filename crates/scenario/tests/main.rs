@@ -27,6 +27,8 @@ mod path_mtu;
 mod processing;
 mod processors;
 mod profile;
+#[cfg(feature = "quic")]
+mod quic;
 mod recording;
 mod refusals;
 mod results;

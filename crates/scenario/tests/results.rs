@@ -93,6 +93,7 @@ fn a_run_has_the_fields_of_the_schema() {
         flows.o = { from = "a", to = "b", app = { kind = "video", ladder = ["50 kbit/s"], segment = "1 s" } }
         flows.p = { from = "a", to = "b", app = { kind = "ping" } }
         flows.q = { from = "a", to = "b", mix = "x" }
+        flows.s = { from = "a", to = "b", app = { kind = "bulk", size = "10 kB", transport = "quic" } }
         mixes.x = { pause = "1 s", ping = 1 }
     "#;
     let output = run_text(text, &[]);
@@ -121,10 +122,16 @@ fn a_run_has_the_fields_of_the_schema() {
         // Fields that only groups have, or do not have.
         .filter(|name| !(name.starts_with("flows[]") && name.contains(".percentiles")))
         .filter(|name| {
-            let of_flows = ["groups[].pages", "groups[].calls", "groups[].video_calls"];
-            of_flows
-                .iter()
-                .all(|of| *name != of && !name.starts_with(&format!("{of}[")))
+            let of_flows = [
+                "groups[].pages",
+                "groups[].calls",
+                "groups[].video_calls",
+                "groups[].quic",
+            ];
+            of_flows.iter().all(|of| {
+                let below = name.strip_prefix(of);
+                below.is_none_or(|below| !matches!(below.bytes().next(), None | Some(b'[' | b'.')))
+            })
         })
         .collect();
     assert!(missing.is_empty(), "{missing:#?}");

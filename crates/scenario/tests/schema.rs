@@ -222,6 +222,27 @@ ecn = "request"
 maximum_retransmissions = 12
 maximum_syn_retransmissions = 5
 time_wait = "4 min"
+[hosts.server.quic]
+congestion_control = "hybla"
+initial_window = "14720 B"
+stream_window = "8 MB"
+connection_window = "16 MB"
+send_window = "16 MB"
+streams = 50
+ack_threshold = 10
+ack_delay = "50 ms"
+initial_rtt = "600 ms"
+idle_timeout = "60 s"
+keep_alive = "20 s"
+mtu = "1252 B"
+max_mtu = "1452 B"
+burst = 4
+early_data = true
+certificate = "3 kB"
+[hosts.server.resume]
+window = "2 MB"
+rtt = "600 ms"
+expires = "1 h"
 [hosts.client]
 count = 2
 processing = { time = "20 us" }
@@ -415,6 +436,10 @@ to = "client"
 spacing = "20 ms"
 start = "0.5 s"
 app = { kind = "bulk", size = "10 kB", direction = "both", transfers = 3, pause = "1 s" }
+[flows.encrypted]
+from = "client"
+to = "server"
+app = { kind = "bulk", size = "10 kB", transport = "quic" }
 [flows.ask]
 from = "server"
 to = "client"

@@ -66,5 +66,6 @@ pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::Router;
 pub use tap::{End, Tap};
 pub use topology::{
-    BuildError, ExternalChannel, FlowPlan, FlowSettings, LinkSettings, NetworkBuilder, local_ports,
+    BuildError, ExternalChannel, FlowPlan, FlowSettings, LinkSettings, MakeEnds, NetworkBuilder,
+    local_ports,
 };

@@ -114,6 +114,11 @@ impl FlowOutcome {
             // No connection counts them.
             receiver.get_or_insert_default().bytes_delivered += bytes;
         }
+        for quic in [&report.quic, &report.quic_server].into_iter().flatten() {
+            let receiver = receiver.get_or_insert_default();
+            receiver.last_delivery_at = receiver.last_delivery_at.max(quic.last_delivery);
+            receiver.failure = receiver.failure.or(quic.failed);
+        }
         let finish = receiver
             .as_ref()
             .filter(|receiver| size.is_some_and(|size| receiver.bytes_delivered >= size))

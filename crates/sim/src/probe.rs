@@ -1,5 +1,6 @@
 //! Probes: the quantities recorded as time series, and their sampling.
 
+use bentpipe_host::TransportState;
 use bentpipe_link::Direction;
 use bentpipe_tcp::Connection;
 use bentpipe_types::{SeriesId, Span};
@@ -117,6 +118,19 @@ quantities! {
 }
 
 impl FlowQuantity {
+    /// Returns its value for a transport protocol over datagrams, or `None` if it has none there.
+    pub(crate) fn of_transport(self, state: &TransportState) -> Option<f64> {
+        match self {
+            Self::CongestionWindow => Some(state.congestion_window as f64),
+            Self::SlowStartThreshold => state.slow_start_threshold.map(|bytes| bytes as f64),
+            Self::InFlight => Some(state.in_flight as f64),
+            Self::SmoothedRtt => state.smoothed_rtt.map(Span::as_secs_f64),
+            Self::PacingRate => state.pacing_rate.map(|rate| rate as f64),
+            Self::LimitedBy => Some(f64::from(state.limit as u8)),
+            _ => None,
+        }
+    }
+
     /// Whether it is read at the receiving host.
     pub(crate) fn is_receivers(self) -> bool {
         matches!(self, Self::Delivered | Self::Received | Self::Goodput)

@@ -12,8 +12,8 @@ pub use choices::{
 };
 
 use crate::congestion::{
-    AvoidanceKind, BandwidthFilter, CongestionControlKind, CongestionSettings, HyblaSettings,
-    WestwoodSettings,
+    AvoidanceKind, BandwidthFilter, CongestionControlKind, CongestionSettings, ExternalWindow,
+    HyblaSettings, SavedPath, WestwoodSettings, careful_resume,
 };
 use crate::{HostClock, LinuxQuirks, PacingKind, SlowStartKind};
 
@@ -260,6 +260,22 @@ impl Config {
     pub(crate) fn shared_default() -> Arc<Self> {
         static USUAL: LazyLock<Arc<Config>> = LazyLock::new(Arc::default);
         Arc::clone(&USUAL)
+    }
+
+    /// Returns the window rule for another transport protocol, with packets of `segment` bytes.
+    #[must_use]
+    pub fn external_window(&self, segment: u32, initial_window: u64, seed: u64) -> ExternalWindow {
+        let settings = self.congestion_settings();
+        let kind = &self.congestion_control;
+        ExternalWindow::new(kind, &settings, segment, initial_window, seed)
+    }
+
+    /// Returns the window rule as one that starts from a saved path (RFC 9959). BBR, which has its
+    /// own start, and user-defined rules are returned unchanged.
+    #[must_use]
+    pub fn resuming(&self, saved: SavedPath) -> CongestionControlKind {
+        let kind = self.congestion_control.clone();
+        careful_resume(kind, self.congestion_settings(), saved)
     }
 
     /// Returns the settings of the window rule.

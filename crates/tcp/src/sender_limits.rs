@@ -76,14 +76,14 @@ impl LimitedTimes {
     /// Sets the current limit. Called for every segment, nearly always with an unchanged limit,
     /// which costs one comparison.
     #[inline]
-    pub(crate) fn set(&mut self, limit: Limit, now: Time) {
+    pub fn set(&mut self, limit: Limit, now: Time) {
         if limit != self.now {
             self.change(limit, now);
         }
     }
 
     /// Adds another connection's times. If both have a current limit, this one's is kept.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         for (spent, more) in self.spent.iter_mut().zip(&other.spent) {
             *spent += *more;
         }

@@ -25,7 +25,14 @@ def _gateways(network: Network) -> Iterator[Remedy]:
     Routers with `icmp = false` are left out: a gateway does not accept this key, and a setting
     cannot remove it.
     """
-    path = max(network.paths, key=round_trip_s)
+    # Gateways cannot split QUIC, nor acknowledge in its place.
+    path = max(
+        (path for path in network.paths if not network.is_quic(path)),
+        key=round_trip_s,
+        default=None,
+    )
+    if path is None:
+        return
     silent = {node["name"] for node in network.resolved["nodes"] if node.get("icmp") is False}
     plain = [
         name

@@ -42,7 +42,9 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
         why="half as many acknowledgments",
         settings=delayed,
     )
-    for path in one_path_each(network.paths, lambda path: path.up_bottleneck.name):
+    # QUIC's acknowledgments are encrypted.
+    readable = [path for path in network.paths if not network.is_quic(path)]
+    for path in one_path_each(readable, lambda path: path.up_bottleneck.name):
         narrow = path.up_bottleneck
         # Acknowledgments need no help on a link that is as fast as the data's.
         if narrow.rate_bps >= path.down_bottleneck.rate_bps:

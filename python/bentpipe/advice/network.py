@@ -142,6 +142,15 @@ class Network:
                 parties.add("gateway" if kind == "gateways" else "operator")
         return tuple(each for each in PARTIES if each in parties)
 
+    def is_quic(self, path: FlowPath) -> bool:
+        """Whether a flow's connections are QUIC connections."""
+        return path.flow in self._quic
+
+    @cached_property
+    def _quic(self) -> frozenset[str]:
+        flows = self.resolved["flows"]
+        return frozenset(flow["name"] for flow in flows if flow["app"].get("transport") == "quic")
+
     def kinds_of(self, flow: str) -> frozenset[str]:
         """Return the kinds of a flow's applications, including those of a mix."""
         return self._kinds[flow]

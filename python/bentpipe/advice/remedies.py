@@ -12,6 +12,7 @@ from bentpipe.advice.capacity import capacity_remedies
 from bentpipe.advice.gateways import gateway_remedies
 from bentpipe.advice.links import link_remedies
 from bentpipe.advice.network import Network
+from bentpipe.advice.quic import quic_remedies
 from bentpipe.advice.remedy import PARTIES, Remedy
 from bentpipe.advice.senders import tcp_remedies
 from bentpipe.advice.traffic import traffic_remedies
@@ -31,6 +32,7 @@ def remedies(network: Network) -> list[Remedy]:
         traffic_remedies,
         capacity_remedies,
         gateway_remedies,
+        quic_remedies,
     ):
         for offered in kind(network):
             # A host that sends and receives was found at both ends.

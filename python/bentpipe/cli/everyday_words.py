@@ -92,11 +92,6 @@ TERMS: Final[Mapping[str, Term]] = {
             "links.NAME.queue.weights",
         ),
     ),
-    "quic": Term(
-        "QUIC is not modelled. Its packets look like UDP to gateways, which do not split them: a "
-        "TCP flow past the gateways (`except`) comes closest.",
-        ("gateways.NAME.except", "flows.NAME.app.transport"),
-    ),
     "rain": Term(
         "A fade: a modem lowers its rate, or packets are lost, or the link goes away.",
         ("links.NAME.schedule", "links.NAME.fading", "links.NAME.outages"),
@@ -107,7 +102,7 @@ TERMS: Final[Mapping[str, Term]] = {
     ),
     "rtt": Term(
         "The round-trip time is a result; the delays of the links make it.",
-        ("links.NAME.delay", "hosts.NAME.tcp.initial_rto"),
+        ("links.NAME.delay", "hosts.NAME.tcp.initial_rto", "hosts.NAME.resume.rtt"),
     ),
     "starlink": Term(
         "A LEO network: the delay steps every 15 s, and packets are lost at handovers. Orbits give "

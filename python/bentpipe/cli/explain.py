@@ -32,7 +32,8 @@ def explain(*, what: str | None, as_json: bool) -> None:
     if what is None:
         _print_tables()
         return
-    if found := find_keys(what):
+    # An everyday word may be the last part of a key, too, which it then names.
+    if (found := find_keys(what)) and term_for(what) is None:
         if as_json:
             print_json({"keys": [_as_data(key) for key in found]})
             return

@@ -42,7 +42,7 @@ def data_direction(app: Table) -> DataDirection:
     return DataDirection(
         from_server=kind.from_server or direction == "download",
         two_way=kind.two_way or direction == "both",
-        over_tcp=not (kind.datagrams or app.get("transport") == "udp"),
+        over_tcp=not kind.datagrams and app.get("transport") not in ("udp", "quic"),
     )
 
 

@@ -21,6 +21,7 @@ _NAMES: Final = (
     "karir1999",
     "leo-orbits",
     "obata2000",
+    "quic-acceptance",
     "samaraweera1999",
     "vanzara2014",
 )

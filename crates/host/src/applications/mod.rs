@@ -138,7 +138,7 @@ impl Traffic {
         match self {
             Self::Bulk(_) => COMMPLEX_LINK,
             Self::RequestResponse(_) => RFE,
-            Self::Web(web) if web.tls == Tls::Off => 80,
+            Self::Web(web) if web.tls == Tls::Off && web.http != Http::Three => 80,
             Self::Web(_) => 443,
             Self::Packets(_) => DISCARD,
             Self::Carousel(_) => MCAST_FILE,

@@ -183,7 +183,9 @@ impl<P: SocketBackend> Application<P> for VideoCallEnd {
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Api<'_, '_>) {}
 
     fn on_datagram(&mut self, arrival: Arrival, api: &mut P::Api<'_, '_>) {
-        let Arrival { from, to, datagram } = arrival;
+        let Arrival {
+            from, to, datagram, ..
+        } = arrival;
         let now = api.now();
         let (low, label) = Label::unpack(datagram.number);
         let Some((call, known)) = self.known(low) else {

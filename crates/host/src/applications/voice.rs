@@ -382,7 +382,9 @@ impl<P: SocketBackend> Application<P> for Voice {
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Api<'_, '_>) {}
 
     fn on_datagram(&mut self, arrival: Arrival, api: &mut P::Api<'_, '_>) {
-        let Arrival { from, to, datagram } = arrival;
+        let Arrival {
+            from, to, datagram, ..
+        } = arrival;
         let (call, index) = (datagram.number >> 32, datagram.number & 0xffff_ffff);
         let Some(packets) = self.set_up.get(call).filter(|packets| index < *packets) else {
             return;

@@ -20,6 +20,8 @@ pub enum Http {
     /// HTTP/2: all requests at once on one connection, answered in order (as Chromium orders
     /// requests of equal urgency).
     Two,
+    /// HTTP/3: a stream of one QUIC connection for each request. The transport has its own TLS.
+    Three,
 }
 
 /// Version of TLS.
@@ -56,6 +58,9 @@ pub struct WebSettings {
     pub count: Option<u64>,
 }
 
+/// Maximum number of requests at once over HTTP/3: usual servers admit as many streams.
+const STREAMS: usize = 100;
+
 /// Maximum number of connections: browsers use six (RFC 2616 section 8.1.4 said two).
 const CONNECTIONS: usize = 6;
 
@@ -90,6 +95,8 @@ struct Line {
     number: u64,
     port: u16,
     established: bool,
+    /// HTTP/3: its request was answered.
+    answered: bool,
     /// Remaining exchanges of the handshake.
     exchanges: &'static [Exchange],
     /// Bytes that are sent with the next request.
@@ -100,7 +107,10 @@ struct Line {
 
 impl Line {
     fn is_ready(&self) -> bool {
-        self.established && self.exchanges.is_empty() && self.expected.iter().all(|e| e.0.is_some())
+        !self.answered
+            && self.established
+            && self.exchanges.is_empty()
+            && self.expected.iter().all(|e| e.0.is_some())
     }
 }
 
@@ -162,7 +172,7 @@ impl Web {
 
     /// Requests objects as far as connections allow, and opens missing connections.
     fn dispatch<D: SocketApi>(&mut self, api: &mut D) {
-        let one_at_a_time = self.settings.http == Http::One;
+        let one_at_a_time = self.settings.http != Http::Two;
         while let Some(&object) = self.wanted.front() {
             // The oldest free connection; the order of places in the host's table depends on other
             // flows.
@@ -176,10 +186,15 @@ impl Web {
             self.wanted.pop_front();
             self.request(socket, object, api);
         }
-        let coming = self.lines.values().filter(|line| !line.is_ready()).count();
-        let most = if one_at_a_time { CONNECTIONS } else { 1 };
+        let lines = self.lines.values().filter(|line| !line.answered);
+        let coming = lines.clone().filter(|line| !line.is_ready()).count();
+        let most = match self.settings.http {
+            Http::One => CONNECTIONS,
+            Http::Two => 1,
+            Http::Three => STREAMS,
+        };
         let wanted = self.wanted.len().saturating_sub(coming);
-        for _ in 0..wanted.min(most - self.lines.len().min(most)) {
+        for _ in 0..wanted.min(most - lines.count().min(most)) {
             self.open(api);
         }
     }
@@ -199,6 +214,7 @@ impl Web {
             number: self.opened,
             port,
             established: false,
+            answered: false,
             exchanges,
             more,
             expected: VecDeque::new(),
@@ -264,6 +280,10 @@ impl Web {
             }
             let what = *what;
             line.expected.pop_front();
+            if self.settings.http == Http::Three && what.is_some() {
+                line.answered = true;
+                api.close(socket);
+            }
             match what {
                 None => self.shake_hands(socket, api),
                 Some(object) => self.arrived(object, api),

@@ -132,8 +132,8 @@ impl<P: ConnectionKeys> Host<P> {
             from: record.source,
             to: port,
             datagram: Datagram::read(packet, cx.packets),
+            packet: Some(packet),
         };
-        cx.packets.release(packet);
         if let Some(application) = self.applications[owner.0 as usize].as_deref_mut() {
             let mut api = SocketContext {
                 sockets: &mut self.sockets,
@@ -144,6 +144,7 @@ impl<P: ConnectionKeys> Host<P> {
             application.on_datagram(arrival, &mut api);
             self.arm_application(owner);
         }
+        cx.packets.release(packet);
         self.look_at_touched(ROUNDS, cx);
     }
 

@@ -5,7 +5,9 @@ use bentpipe_types::{Span, Time};
 
 use super::{Counters, Host};
 use crate::account::Account;
-use crate::{Application, ApplicationId, ConnectionKeys, Listener, Report, SocketId, Taker};
+use crate::{
+    Application, ApplicationId, ConnectionKeys, Listener, Report, SocketId, Taker, TransportState,
+};
 
 impl<P: ConnectionKeys> Host<P> {
     /// Returns a connection, or `None` if it is closed.
@@ -59,6 +61,13 @@ impl<P: ConnectionKeys> Host<P> {
         let application = self.applications.get(application.0 as usize);
         let application = application.and_then(|application| application.as_deref());
         application.map_or(0, Application::datagram_bytes)
+    }
+
+    /// Returns the state of an application's own transport protocol over datagrams, if it has one.
+    #[must_use]
+    pub fn transport(&self, application: ApplicationId) -> Option<TransportState> {
+        let application = self.applications.get(application.0 as usize)?;
+        application.as_deref()?.transport()
     }
 
     /// Returns the time that an application measured last.

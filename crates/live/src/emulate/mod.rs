@@ -288,6 +288,12 @@ fn check_scenario(
             flow.table
         )));
     }
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.quic) {
+        return Err(EmulateError::Request(format!(
+            "flows.{}.app.transport: an emulation has no QUIC hosts of its own; run a QUIC program in it, or simulate it",
+            flow.table
+        )));
+    }
     let mut offered: BTreeMap<String, bool> = BTreeMap::new();
     for flow in &scenario.flows {
         if ours.contains(&flow.from) && flows::pings_by_icmp(&flow.app) {

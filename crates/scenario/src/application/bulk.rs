@@ -4,7 +4,7 @@ use bentpipe_sim::applications::{BulkSettings, Direction};
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use crate::application::checks::{at_least_one, one_length, one_size};
+use crate::application::checks::{at_least_one, one_length, one_size, with_connections};
 use crate::application::datagrams::Datagrams;
 use crate::application::schema::AppFile;
 use crate::application::settings::{ApplicationFacts, ApplicationSettings, Role};
@@ -21,6 +21,7 @@ impl ApplicationSettings for BulkSettings {
     };
 
     fn resolve(file: &AppFile, _: Datagrams<'_>) -> Result<Self, KeyError> {
+        with_connections(file)?;
         let size = one_size("size", file.size, "a bulk transfer's")?;
         let direction = file.direction.unwrap_or(DirectionName::Upload);
         let transfers = at_least_one("transfers", file.transfers)?.unwrap_or(1);

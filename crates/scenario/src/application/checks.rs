@@ -4,6 +4,7 @@ use bentpipe_sim::Distribution;
 use bentpipe_types::Bytes;
 
 use crate::application::schema::AppFile;
+use crate::application::words::TransportName;
 use crate::fault::KeyError;
 use crate::quantity::random::{RandomLength, RandomSize};
 use crate::quantity::size::Size;
@@ -11,6 +12,14 @@ use crate::quantity::time::Length;
 
 /// Shortest mean of a random interval, in seconds. No real traffic is faster.
 pub(crate) const SHORTEST_INTERVAL: f64 = 1e-6;
+
+/// Checks that a transport has connections.
+pub(crate) fn with_connections(file: &AppFile) -> Result<(), KeyError> {
+    match file.transport {
+        Some(TransportName::Udp) => Err(("transport", r#"expected "tcp" or "quic""#.to_owned())),
+        _ => Ok(()),
+    }
+}
 
 pub(crate) fn at_least_one(
     key: &'static str,

@@ -36,7 +36,8 @@ macro_rules! applications {
                 think: Length,
                 /// request-response, ping: number of requests. Default: until the scenario ends.
                 requests: u64,
-                /// web: HTTP/1.1 on up to six connections, or HTTP/2 on one. Default: "2".
+                /// web: HTTP/1.1 on up to six connections, or HTTP/2 on one. Default: "2"; "3" with
+                /// `transport = "quic"`, which requires it.
                 http: HttpName,
                 /// web: version of TLS. Default: "1.3".
                 tls: TlsName,
@@ -61,7 +62,8 @@ macro_rules! applications {
                 /// web: number of pages. Default: until the scenario ends.
                 pages: u64,
                 /// packets: "udp" sends each packet as a datagram, "tcp" writes it to a connection
-                /// at its time. Default: "udp".
+                /// at its time; default: "udp". bulk, request-response, web: "tcp" or "quic"
+                /// (`[hosts.NAME.quic]`); default: "tcp". With "quic", web is HTTP/3.
                 transport: TransportName,
                 /// Interval. packets: from one packet to the next; may be random, as in
                 /// "exponential(20 ms)". carousel: from the start of a file to the start of the
@@ -127,17 +129,17 @@ macro_rules! applications {
             }
             kinds {
                 /// Sends as fast as TCP allows, then closes.
-                Bulk = "bulk": BulkSettings, keys [size direction transfers pause];
+                Bulk = "bulk": BulkSettings, keys [size direction transfers pause transport];
 
                 /// Sends a request, waits for the response, pauses, and repeats, on one connection.
                 RequestResponse = "request-response": RequestResponseSettings, keys [
-                    request response think pause requests
+                    request response think pause requests transport
                 ];
 
                 /// Loads web pages. The host `from` is the browser, `to` the server.
                 Web = "web": WebSettings, keys [
                     http tls resumption page document objects object_size levels request think
-                    reading pages
+                    reading pages transport
                 ];
 
                 /// Sends packets of random sizes at random times.

@@ -29,6 +29,9 @@ impl ApplicationSettings for PacketsSettings {
         let transport = match file.transport.unwrap_or(TransportName::Udp) {
             TransportName::Udp => Transport::Udp,
             TransportName::Tcp => Transport::Tcp,
+            TransportName::Quic => {
+                return Err(("transport", r#"expected "udp" or "tcp""#.to_owned()));
+            }
         };
         if transport == Transport::Udp && size.0.mean() > f64::from(datagrams.largest) {
             return Err(("size", datagrams.expected(&size)));

@@ -5,7 +5,7 @@ use bentpipe_sim::applications::RequestResponseSettings;
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use crate::application::checks::{at_least_one, missing, sizes};
+use crate::application::checks::{at_least_one, missing, sizes, with_connections};
 use crate::application::datagrams::Datagrams;
 use crate::application::schema::AppFile;
 use crate::application::settings::{ApplicationFacts, ApplicationSettings};
@@ -20,6 +20,7 @@ impl ApplicationSettings for RequestResponseSettings {
     };
 
     fn resolve(file: &AppFile, _: Datagrams<'_>) -> Result<Self, KeyError> {
+        with_connections(file)?;
         let Some(response) = file.response else {
             return Err(missing("response", r#"a size such as "10 kB""#));
         };

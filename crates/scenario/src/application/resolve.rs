@@ -13,6 +13,7 @@ use crate::application::datagrams::Datagrams;
 use crate::application::kinds::applications;
 use crate::application::schema::{AppFile, AppKind};
 use crate::application::settings::{App, ApplicationFacts, ApplicationSettings};
+use crate::application::words::TransportName;
 use crate::fault::KeyError;
 
 /// Defines the functions that are about all applications.
@@ -99,6 +100,10 @@ pub(crate) fn resolve_activity(
     file: &AppFile,
     datagrams: Datagrams<'_>,
 ) -> Result<Traffic, KeyError> {
+    if file.transport == Some(TransportName::Quic) {
+        let message = "expected \"tcp\": the activities of users have TCP connections";
+        return Err(("transport", message.to_owned()));
+    }
     let mut file = file.clone();
     once(&mut file);
     let traffic = resolve_traffic(&file, datagrams)?;

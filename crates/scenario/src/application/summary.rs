@@ -8,6 +8,8 @@ use bentpipe_types::{Span, SpanStatistics, Time, rank};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::quic::summary::QuicSummary;
+
 /// Metrics of the applications of a flow, or of many flows together. A field is absent if it does
 /// not apply.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -78,6 +80,9 @@ pub struct ApplicationSummary {
     /// mix: activities of users, by application.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activities: Option<Vec<ActivitySummary>>,
+    /// transport = "quic": the connections at both ends. Not in groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quic: Option<QuicSummary>,
 }
 
 /// Files or mail messages.
@@ -346,6 +351,8 @@ impl ApplicationSummary {
             }),
             activities: (!activities.is_empty())
                 .then(|| activities.iter().map(ActivitySummary::new).collect()),
+            quic: (report.quic.as_deref().filter(|_| each))
+                .map(|opener| QuicSummary::new(opener, report.quic_server.as_deref())),
         }
     }
 }

@@ -5,11 +5,11 @@ use bentpipe_sim::applications::{Http, PageModel, Tls, WebSettings};
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use crate::application::checks::{at_least_one, one_size, some_bytes};
+use crate::application::checks::{at_least_one, one_size, some_bytes, with_connections};
 use crate::application::datagrams::Datagrams;
 use crate::application::schema::AppFile;
 use crate::application::settings::{ApplicationFacts, ApplicationSettings};
-use crate::application::words::{HttpName, PageName, TlsName};
+use crate::application::words::{HttpName, PageName, TlsName, TransportName};
 use crate::fault::KeyError;
 use crate::quantity::random::RandomLength;
 
@@ -24,6 +24,27 @@ impl ApplicationSettings for WebSettings {
     };
 
     fn resolve(file: &AppFile, _: Datagrams<'_>) -> Result<Self, KeyError> {
+        with_connections(file)?;
+        let quic = file.transport == Some(TransportName::Quic);
+        let http = match (quic, file.http) {
+            (true, None | Some(HttpName::Three)) => Http::Three,
+            (false, None | Some(HttpName::Two)) => Http::Two,
+            (false, Some(HttpName::One)) => Http::One,
+            (true, Some(_)) => return Err(("http", r#"expected "3" over QUIC"#.to_owned())),
+            (false, Some(HttpName::Three)) => {
+                let message = r#"has no effect without transport = "quic""#;
+                return Err(("http", message.to_owned()));
+            }
+        };
+        for (key, given) in [
+            ("tls", file.tls.is_some()),
+            ("resumption", file.resumption.is_some()),
+        ] {
+            if quic && given {
+                let message = "has no effect: QUIC has its own handshake (`[hosts.NAME.quic]`)";
+                return Err((key, message.to_owned()));
+            }
+        }
         let levels = file.levels.unwrap_or(2);
         if !(1..=MOST_LEVELS).contains(&levels) {
             let message = format!("expected 1 to {MOST_LEVELS}, got {levels}");
@@ -40,11 +61,8 @@ impl ApplicationSettings for WebSettings {
             return Err(("resumption", message.to_owned()));
         }
         Ok(Self {
-            http: match file.http.unwrap_or(HttpName::Two) {
-                HttpName::One => Http::One,
-                HttpName::Two => Http::Two,
-            },
-            tls,
+            http,
+            tls: if quic { Tls::Off } else { tls },
             resumption: file.resumption.unwrap_or(false),
             page: page(file)?,
             levels,
@@ -66,8 +84,10 @@ impl ApplicationSettings for WebSettings {
             "http": match self.http {
                 Http::One => "1.1",
                 Http::Two => "2",
+                Http::Three => "3",
             },
             "tls": match self.tls {
+                Tls::Off if self.http == Http::Three => "1.3",
                 Tls::Off => "off",
                 Tls::V1_2 => "1.2",
                 Tls::V1_3 => "1.3",

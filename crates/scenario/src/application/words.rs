@@ -51,6 +51,8 @@ words! {
         One = "1.1",
         /// HTTP/2: all requests at once on one connection.
         Two = "2",
+        /// HTTP/3: a stream of one QUIC connection for each request.
+        Three = "3",
     }
 }
 
@@ -81,11 +83,13 @@ words! {
 }
 
 words! {
-    /// Transport of packets.
+    /// Transport of an application.
     TransportName {
-        /// Each packet is a datagram.
+        /// packets: each packet is a datagram.
         Udp = "udp",
-        /// Each packet is written to one connection.
+        /// TCP connections. packets: each packet is written to one connection.
         Tcp = "tcp",
+        /// bulk, request-response, web: streams of QUIC connections.
+        Quic = "quic",
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod ends;
+pub(crate) mod limited;
 pub(crate) mod reachability;
 pub(crate) mod resolve;
 pub(crate) mod schema;

@@ -8,6 +8,7 @@ use crate::application::datagrams::Datagrams;
 use crate::application::resolve::resolve_application;
 use crate::application::schema::AppKind;
 use crate::application::settings::App;
+use crate::application::words::TransportName;
 use crate::directory::{Directory, member_name};
 use crate::error::quoted;
 use crate::fault::{Fault, fault};
@@ -84,6 +85,8 @@ pub(crate) fn resolve_flows(
                 return Err(fault(&["flows", name, "app"], message));
             }
         };
+        let transport = flow.app.as_ref().and_then(|app| app.transport);
+        let quic = transport == Some(TransportName::Quic);
         let channel = match &ends.to {
             Destination::Hosts(_) => None,
             Destination::Group(_) => {
@@ -101,6 +104,7 @@ pub(crate) fn resolve_flows(
             wait,
             table: Arc::clone(&table),
             app: app.clone(),
+            quic,
         }));
     }
     Ok(resolved)

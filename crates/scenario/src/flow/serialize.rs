@@ -8,7 +8,10 @@ use crate::quantity::random::RandomLength;
 use crate::scenario::routes::Route;
 
 pub(crate) fn flow_data<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
-    let app = app_data(&flow.app);
+    let mut app = app_data(&flow.app);
+    if flow.quic {
+        app["transport"] = "quic".into();
+    }
     json!({
         "name": flow.name,
         "from": name_of(flow.from),

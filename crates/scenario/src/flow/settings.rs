@@ -30,4 +30,6 @@ pub struct Flow {
     pub table: Arc<str>,
     /// Application.
     pub app: App,
+    /// Whether its connections are QUIC connections.
+    pub quic: bool,
 }

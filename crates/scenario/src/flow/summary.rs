@@ -1,12 +1,13 @@
 //! Summary of a flow.
 
 use bentpipe_sim::FlowOutcome;
-use bentpipe_tcp::{Limit, LimitedTimes, Statistics};
+use bentpipe_tcp::{LimitedTimes, Statistics};
 use bentpipe_types::{Span, SpanStatistics, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::application::summary::ApplicationSummary;
+use crate::flow::limited::LimitedSummary;
 
 /// Summary of a flow.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -51,27 +52,6 @@ pub struct FlowSummary {
     /// `video`, `echoes`, `activities`.
     #[serde(flatten)]
     pub application: ApplicationSummary,
-}
-
-/// Time in seconds during which each limit kept the sender from sending more. The sum is the time
-/// during which any data were unsent or unacknowledged. For a flow with several connections, or two
-/// senders, the times are added up and may exceed the duration of the run.
-#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
-pub struct LimitedSummary {
-    /// Limited by the congestion window, in slow start.
-    pub slow_start: f64,
-    /// Limited by the congestion window, after slow start.
-    pub congestion_window: f64,
-    /// Limited by the window that the receiver advertised.
-    pub receive_window: f64,
-    /// Limited by the send buffer: all data that it can hold were sent.
-    pub send_buffer: f64,
-    /// Limited by the application: all data that it had written were sent.
-    pub application: f64,
-    /// Limited by the pacing rate.
-    pub pacing: f64,
-    /// In loss recovery: fast recovery, or recovery after a timeout.
-    pub recovery: f64,
 }
 
 /// Path MTU discovery of the sender (RFC 1191, RFC 8201, RFC 4821).
@@ -134,10 +114,8 @@ impl FlowSummary {
                 .map(|sender| RttSummary::new(&sender.rtt))
                 .unwrap_or_default(),
             application: ApplicationSummary::new(&flow.report),
-            limited_s: flow
-                .sender
-                .as_ref()
-                .map(|sender| LimitedSummary::new(&sender.limited, ended))
+            limited_s: limited_times(flow)
+                .map(|times| LimitedSummary::new(times, ended))
                 .unwrap_or_default(),
             path_mtu: flow
                 .sender
@@ -148,20 +126,13 @@ impl FlowSummary {
     }
 }
 
-impl LimitedSummary {
-    /// Creates the summary of a connection's sender at the time `ended`.
-    #[must_use]
-    pub fn new(times: &LimitedTimes, ended: Time) -> Self {
-        let spent = |limit| times.spent(limit, ended).as_secs_f64();
-        Self {
-            slow_start: spent(Limit::SlowStart),
-            congestion_window: spent(Limit::CongestionWindow),
-            receive_window: spent(Limit::ReceiveWindow),
-            send_buffer: spent(Limit::SendBuffer),
-            application: spent(Limit::Application),
-            pacing: spent(Limit::Pacing),
-            recovery: spent(Limit::Recovery),
-        }
+/// Returns the times of the sender's limits. Over QUIC, the sender is the end that sent more bytes.
+fn limited_times(flow: &FlowOutcome) -> Option<&LimitedTimes> {
+    let ends = [&flow.report.quic, &flow.report.quic_server];
+    let quic = ends.into_iter().flatten().max_by_key(|end| end.bytes_sent);
+    match quic {
+        Some(end) => Some(&end.limited),
+        None => (flow.sender.as_ref()).map(|sender| &sender.limited),
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use bentpipe_tcp::congestion::SavedPath;
+use bentpipe_types::{Span, Time};
+
 use crate::directory::{Directory, member_name};
 use crate::fault::{Fault, fault};
 use crate::gateway::dispatch::Gateway;
@@ -12,8 +15,9 @@ use crate::limits;
 use crate::limits::MAX_NODES_AND_DIRECTIONS;
 use crate::link::settings::Link;
 use crate::node::processing::resolve_processing;
-use crate::node::schema::HostFile;
+use crate::node::schema::{HostFile, ResumeFile};
 use crate::node::settings::{HostSettings, Node, NodeKind};
+use crate::quic::resolve::resolve_quic;
 use crate::scenario::schema::ScenarioFile;
 use crate::tcp::resolve::{HOST_DEFAULTS, TcpDefaults, resolve_tcp};
 
@@ -81,12 +85,20 @@ pub(crate) fn resolve_nodes(
             },
             around.custom,
         )?);
+        let quic = (host.quic.as_ref())
+            .map(|quic| resolve_quic(name, quic, around.custom).map(Arc::new))
+            .transpose()?;
+        let resume = (host.resume.as_ref())
+            .map(|resume| saved_path(name, resume))
+            .transpose()?;
         let processing = resolve_processing("hosts", name, host.processing.as_ref())?;
         let count = count_of(name, host)?;
         nodes.extend((0..count.unwrap_or(1)).map(|n| Node {
             name: member_name(name, count, n),
             kind: NodeKind::Host(HostSettings {
                 tcp: Arc::clone(&tcp),
+                quic: quic.clone(),
+                resume,
                 processing,
             }),
         }));
@@ -103,6 +115,21 @@ pub(crate) fn resolve_nodes(
     }
     check_peers(&nodes, around.links)?;
     Ok(nodes)
+}
+
+/// Checks saved parameters of a path.
+fn saved_path(name: &str, file: &ResumeFile) -> Result<SavedPath, Fault> {
+    if file.rtt.0 == Span::ZERO {
+        let message = r#"expected more than "0 s""#;
+        return Err(fault(&["hosts", name, "resume", "rtt"], message));
+    }
+    Ok(SavedPath {
+        window: file.window.0.get(),
+        rtt: file.rtt.0,
+        expires: file
+            .expires
+            .map_or(Time::NEVER, |expires| Time::ZERO + expires.0),
+    })
 }
 
 /// Refuses a node without links: its name is probably misspelled, and its settings have no effect.

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use bentpipe_tcp::congestion::SavedPath;
+
 use crate::gateway::dispatch::Gateway;
 use crate::node::processing::Processing;
+use crate::quic::settings::QuicHostSettings;
 use crate::tcp::settings::TcpSettings;
 
 /// A host or a gateway.
@@ -30,6 +33,10 @@ pub enum NodeKind {
 pub struct HostSettings {
     /// TCP.
     pub tcp: Arc<TcpSettings>,
+    /// QUIC, if its table is given.
+    pub quic: Option<Arc<QuicHostSettings>>,
+    /// Parameters of the path from an earlier connection.
+    pub resume: Option<SavedPath>,
     /// Processing time, or `None` for no time.
     pub processing: Option<Processing>,
 }

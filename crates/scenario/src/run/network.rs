@@ -1,5 +1,7 @@
 //! Builds the network of a scenario.
 
+use std::sync::Arc;
+
 use bentpipe_link::Settings;
 use bentpipe_sim::{
     ArpSettings, ExternalChannel, FlowSettings, LinkSettings, Network, NetworkBuilder, NodeId,
@@ -18,6 +20,7 @@ use crate::link::errors::error_model;
 use crate::link::settings::{Link, Way};
 use crate::node::processing::engine_processing;
 use crate::node::settings::NodeKind;
+use crate::quic::build::{QuicEnd, quic_ends};
 use crate::run::error::RunError;
 use crate::scenario::settings::Scenario;
 use crate::tcp::ends::TcpEnds;
@@ -166,6 +169,20 @@ pub(crate) fn build_network(
         };
         match flow.channel {
             Some(_) => channel.1.push(settings),
+            None if flow.quic => {
+                let end = |node: usize, tcp: &Arc<Config>| QuicEnd {
+                    settings: scenario.quic_of(node),
+                    tcp: Arc::clone(tcp),
+                    saved: scenario.saved_path_of(node),
+                    mtu: mtus[node],
+                };
+                let ends = [
+                    end(flow.from, &settings.sender),
+                    end(flow.to, &settings.receiver),
+                ];
+                let make = quic_ends(ends, custom)?;
+                builder.flow_over(settings, make);
+            }
             None => builder.flow(settings),
         }
     }

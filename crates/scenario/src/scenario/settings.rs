@@ -1,5 +1,6 @@
 //! A scenario with every default filled in and every name resolved.
 
+use bentpipe_tcp::congestion::SavedPath;
 use bentpipe_types::Span;
 
 use crate::class::settings::PacketClass;
@@ -9,6 +10,7 @@ use crate::link::settings::{Link, Way};
 use crate::node::settings::{Node, NodeKind};
 use crate::orbit::settings::Orbits;
 use crate::probe::settings::Probes;
+use crate::quic::settings::QuicHostSettings;
 use crate::tcp::settings::TcpSettings;
 
 /// A network, its traffic, and what to record.
@@ -73,5 +75,22 @@ impl Scenario {
             NodeKind::Host(host) => Some(&host.tcp),
             NodeKind::Gateway(_) => None,
         }
+    }
+
+    /// Returns the parameters of the path that a host has saved.
+    pub(crate) fn saved_path_of(&self, node: usize) -> Option<SavedPath> {
+        match &self.nodes.get(node)?.kind {
+            NodeKind::Host(host) => host.resume,
+            NodeKind::Gateway(_) => None,
+        }
+    }
+
+    /// Returns the QUIC settings of a host, or the defaults.
+    pub(crate) fn quic_of(&self, node: usize) -> QuicHostSettings {
+        let host = self.nodes.get(node).and_then(|node| match &node.kind {
+            NodeKind::Host(host) => host.quic.as_deref().cloned(),
+            NodeKind::Gateway(_) => None,
+        });
+        host.unwrap_or_default()
     }
 }

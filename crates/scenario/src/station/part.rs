@@ -221,6 +221,8 @@ fn ends(names: [&str; 2]) -> Vec<Node> {
         name: format!("({name})"),
         kind: NodeKind::Host(HostSettings {
             tcp: Arc::clone(&tcp),
+            quic: None,
+            resume: None,
             processing: None,
         }),
     });

@@ -32,10 +32,13 @@ impl TcpEnds {
             match (self.known).entry((std::ptr::from_ref(tcp), mtu, clock)) {
                 Entry::Occupied(known) => Arc::clone(known.get()),
                 Entry::Vacant(place) => {
-                    let config = Config {
+                    let mut config = Config {
                         clock,
                         ..tcp_config(tcp, custom)?
                     };
+                    if let Some(saved) = scenario.saved_path_of(node) {
+                        config.congestion_control = config.resuming(saved);
+                    }
                     let made = Arc::new(within_mtu(config, mtu));
                     Arc::clone(place.insert(made))
                 }

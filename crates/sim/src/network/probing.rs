@@ -386,7 +386,10 @@ impl Network {
             }
             _ => {}
         }
-        quantity.read(self.connection(end)?)
+        match self.connection(end) {
+            Some(connection) => quantity.read(connection),
+            None => quantity.of_transport(&self.host(end.0)?.transport(end.1)?),
+        }
     }
 
     /// Returns the mean of the round-trip times since the last sample, or `None` without any.

@@ -1,5 +1,7 @@
 //! Construction of a network from its description.
 
+use std::collections::BTreeMap;
+
 use bentpipe_host::applications::Side;
 use bentpipe_host::{Host, Ports};
 use bentpipe_tcp::Ranges;
@@ -9,7 +11,8 @@ use super::channels::ChannelTrees;
 use super::plan::Plan;
 use super::ports::local_ports;
 use super::{
-    BuildError, DirectionDraft, FlowPlan, FlowSettings, NetworkBuilder, NodeDraft, NodeKind,
+    BuildError, DirectionDraft, FlowPlan, FlowSettings, MakeEnds, NetworkBuilder, NodeDraft,
+    NodeKind,
 };
 use crate::Router;
 use crate::attached::Attached;
@@ -57,7 +60,7 @@ impl NetworkBuilder {
         let directions = (self.directions.into_iter().zip(all_receivers))
             .map(|(draft, receivers)| draft.direction(receivers))
             .collect();
-        let flows = open_flows(self.flows, roles, &mut nodes, seed)?;
+        let flows = open_flows(self.flows, self.transports, roles, &mut nodes, seed)?;
         let branches = branches.directions;
         Ok(Network::new(nodes, directions, flows, branches, upstreams))
     }
@@ -186,6 +189,7 @@ enum Role {
 /// its first flow.
 fn open_flows(
     all: Vec<FlowSettings>,
+    mut transports: BTreeMap<usize, MakeEnds>,
     channels: Vec<Option<(Address, usize)>>,
     nodes: &mut [NodeSlot],
     seed: u64,
@@ -205,7 +209,8 @@ fn open_flows(
                 Some(first) => Role::Member(address, first.opener, first.ports),
             },
         };
-        flows.push(open_flow(settings, ports, role, nodes, seed)?);
+        let make = transports.remove(&flows.len());
+        flows.push(open_flow(settings, make, ports, role, nodes, seed)?);
     }
     Ok(flows)
 }
@@ -213,6 +218,7 @@ fn open_flows(
 /// Registers a flow's two ends at their hosts.
 fn open_flow(
     settings: FlowSettings,
+    make: Option<MakeEnds>,
     ports: Ports,
     role: Role,
     nodes: &mut [NodeSlot],
@@ -245,7 +251,10 @@ fn open_flow(
     let no_host = || BuildError::NotAHost {
         flow: plan.name.clone(),
     };
-    let ends = plan.ends();
+    let ends = match make {
+        Some(make) => make(&plan),
+        None => plan.ends(),
+    };
     let host = host_mut(nodes, from).ok_or_else(no_host)?;
     let opener = match first {
         Some(opener) => opener,

@@ -6,7 +6,7 @@ use bentpipe_host::applications::Ends;
 use bentpipe_host::{
     Application, ApplicationId, ConnectionKeys, Host, Member, Ports, SocketBackend,
 };
-use bentpipe_tcp::Config;
+use bentpipe_tcp::{Config, Ranges};
 use bentpipe_types::{Address, Endpoint, RandomStream, Time};
 
 use crate::Traffic;
@@ -32,6 +32,9 @@ pub struct FlowPlan {
     /// Seed of the run.
     pub seed: u64,
 }
+
+/// Creates the ends of a flow over another transport than the hosts' TCP.
+pub type MakeEnds = Box<dyn FnOnce(&FlowPlan) -> Ends<Ranges>>;
 
 impl FlowPlan {
     /// Returns the server's first endpoint.

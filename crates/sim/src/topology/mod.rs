@@ -9,6 +9,7 @@ mod routes;
 mod trees;
 mod upstream;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::address_resolution::ArpSettings;
 use crate::network::MulticastReceiver;
 use crate::node::NodeId;
 use crate::schedule::COMPONENTS;
-pub use flow::FlowPlan;
+pub use flow::{FlowPlan, MakeEnds};
 pub use ports::local_ports;
 
 /// Settings of a link with one or two directions.
@@ -132,6 +133,8 @@ pub struct NetworkBuilder {
     nodes: Vec<NodeDraft>,
     directions: Vec<DirectionDraft>,
     flows: Vec<FlowSettings>,
+    /// Factories of the ends of flows that do not use the host's TCP, by flow.
+    transports: BTreeMap<usize, MakeEnds>,
     /// Flows of each channel by number.
     channels: Vec<Range<usize>>,
     /// Channels between attached nodes.
@@ -158,6 +161,7 @@ impl NetworkBuilder {
             nodes: Vec::new(),
             directions: Vec::new(),
             flows: Vec::new(),
+            transports: BTreeMap::new(),
             channels: Vec::new(),
             external_channels: Vec::new(),
         }
@@ -342,6 +346,12 @@ impl NetworkBuilder {
 
     /// Adds a flow.
     pub fn flow(&mut self, flow: FlowSettings) {
+        self.flows.push(flow);
+    }
+
+    /// Adds a flow over another transport than the hosts' TCP: `make` creates its two ends.
+    pub fn flow_over(&mut self, flow: FlowSettings, make: MakeEnds) {
+        self.transports.insert(self.flows.len(), make);
         self.flows.push(flow);
     }
 

@@ -11,11 +11,13 @@ mod ack_spacing;
 mod bandwidth;
 mod bbr;
 mod built_in;
+mod careful_resume;
 mod controller;
 mod cubic;
 mod cubic_linux;
 mod custom;
 mod enhanced_hybla;
+mod external;
 mod hybla;
 #[cfg(test)]
 mod kernel_rules;
@@ -30,11 +32,14 @@ pub use crate::congestion_control::{
 pub use bbr::{Bbr1, Bbr3};
 use built_in::BuiltIn;
 pub use built_in::{RuleFacts, RuleFamily};
+pub use careful_resume::SavedPath;
+pub(crate) use careful_resume::careful_resume;
 pub(crate) use controller::Controller;
 pub use cubic::Cubic;
 pub use cubic_linux::LinuxCubic;
 pub use custom::CustomFactory;
 pub use enhanced_hybla::EnhancedHybla;
+pub use external::ExternalWindow;
 pub use hybla::Hybla;
 pub use reno::Reno;
 pub use rules::{CongestionControlKind, WindowRule};

@@ -252,6 +252,7 @@ impl SocketTable<'_> {
                 from: remote,
                 to: socket.port,
                 datagram: Datagram::of_payload(payload)?,
+                packet: None,
             };
             Some((owner, arrival))
         }))

@@ -1,0 +1,231 @@
+//! QUIC over simulated networks: results, equality with TCP, determinism, saved paths, refusals.
+
+use bentpipe_scenario::{FlowSummary, RunOptions, Scenario};
+use serde_json::{Value, json};
+
+const NETWORK: &str = r#"
+name = "geo"
+duration = "600 s"
+[hosts.client]
+[hosts.server]
+[links.satellite]
+between = ["server", "client"]
+rate = "20 Mbit/s"
+delay = "300 ms"
+forward = { queue = { limit = "3000 packets" } }
+[flows.load]
+from = "client"
+to = "server"
+app = { kind = "bulk", size = "5 MB", direction = "download", transport = "quic" }
+"#;
+
+const WIDE: [(&str, &str); 2] = [
+    ("hosts.client.quic.stream_window", "64 MiB"),
+    ("hosts.server.quic.send_window", "64 MiB"),
+];
+
+fn parsed(settings: &[&[(&str, &str)]]) -> Result<Scenario, String> {
+    let settings = settings.concat();
+    Scenario::parse(NETWORK, "geo.toml", &settings).map_err(|error| error.to_string())
+}
+
+fn run(settings: &[&[(&str, &str)]]) -> FlowSummary {
+    let scenario = parsed(settings).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    output.summary.flows.into_iter().next().expect("a flow")
+}
+
+fn quic(flow: &FlowSummary) -> Value {
+    json!(flow.application.quic)
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+/// Returns the finish time; the flow must have finished.
+fn finish(flow: &FlowSummary) -> f64 {
+    assert_eq!(flow.outcome, "finished");
+    flow.finish_s.expect("a time")
+}
+
+#[test]
+fn a_download_finishes_and_its_connection_is_reported() {
+    let flow = run(&[&WIDE]);
+    assert_eq!(flow.bytes_delivered, 5_000_000);
+    finish(&flow);
+    let quic = quic(&flow);
+    assert_eq!(
+        (&quic["connections"], &quic["established"]),
+        (&json!(1), &json!(1))
+    );
+    // One round trip, and the transmission of the handshake.
+    let handshake = number(&quic["handshake_ms"]);
+    assert!((600.0..612.0).contains(&handshake), "{handshake}");
+    // The request and the first packet of the answer take another one.
+    let first_byte = number(&quic["first_byte_ms"]) - handshake;
+    assert!((600.0..605.0).contains(&first_byte), "{first_byte}");
+    let server = &quic["server"];
+    assert!(number(&server["packets_sent"]) > 5e6 / 1452.0);
+    assert_eq!(server["mtu_bytes"], json!(1452));
+    assert_eq!(server["failure"], Value::Null);
+    let rtt = number(&server["minimum_rtt_ms"]);
+    assert!((600.0..603.0).contains(&rtt), "{rtt}");
+}
+
+#[test]
+fn equal_seeds_give_equal_results() {
+    let lossy = [("links.satellite.errors", "{ packet_loss_rate = 0.002 }")];
+    let result = |seed: &str| {
+        let flow = run(&[&WIDE, &lossy, &[("seed", seed)]]);
+        assert_eq!(flow.outcome, "finished");
+        json!(flow).to_string()
+    };
+    let first = result("1");
+    assert!(!first.contains(r#""packets_lost":0,"congestion_events":0,"mtu_probes":0"#));
+    assert_eq!(first, result("1"));
+    assert_ne!(first, result("2"));
+}
+
+#[test]
+fn cubic_is_as_fast_over_quic_as_over_tcp() {
+    let ours = [
+        ("hosts.server.quic.congestion_control", "cubic"),
+        ("flows.load.app.size", "30 MB"),
+        ("links.satellite.forward.queue.limit", "30000 packets"),
+        // TCP begins with ten segments of full size, too.
+        ("hosts.server.quic.mtu", "1452 B"),
+        ("hosts.server.quic.initial_window", "14480 B"),
+    ];
+    let over_quic = run(&[&WIDE, &ours]);
+    let tcp = [
+        ("flows.load.app.transport", "tcp"),
+        ("hosts.server.tcp.pacing", "on"),
+    ];
+    let over_tcp = run(&[&WIDE, &ours, &tcp]);
+    assert_eq!(quic(&over_quic)["server"]["packets_lost"], json!(0));
+    assert_eq!(over_tcp.segments_retransmitted, 0);
+    // Headers: IPv4, UDP, a short header, a tag and a STREAM frame; IPv4 and TCP with timestamps.
+    let share = [(1452.0 - 34.0) / 1480.0, 1448.0 / 1500.0];
+    let [quic, tcp] = [&over_quic, &over_tcp].map(finish);
+    println!("{quic} {tcp}");
+    let ratio = (quic * share[0]) / (tcp * share[1]);
+    assert!((ratio - 1.0).abs() < 0.01, "{quic} s and {tcp} s: {ratio}");
+}
+
+#[test]
+fn the_stream_window_limits_a_download() {
+    let fast = [
+        ("links.satellite.rate", "250 Mbit/s"),
+        ("flows.load.app.size", "20 MB"),
+    ];
+    let narrow = run(&[&fast]);
+    let wide = run(&[&WIDE, &fast]);
+    // 1.25 MB per round trip.
+    assert!(finish(&narrow) > 20.0 / 1.25 * 0.6);
+    assert!(finish(&wide) < 0.7 * finish(&narrow));
+    let limited = &quic(&narrow)["server"]["limited_s"];
+    assert!(number(&limited["receive_window"]) > number(&limited["slow_start"]));
+}
+
+#[test]
+fn pages_and_requests_save_a_round_trip_of_the_handshake() {
+    let page =
+        r#"page = "fixed", objects = 10, object_size = "5 kB", document = "10 kB", pages = 1"#;
+    let load = |transport: &str| {
+        let app = format!(r#"{{ kind = "web", {page}, transport = "{transport}" }}"#);
+        let flow = run(&[&[("flows.load.app", &app)]]);
+        assert_eq!(flow.outcome, "finished");
+        number(&json!(flow)["pages"][0]["load_s"])
+    };
+    // TCP and TLS take two round trips, QUIC one.
+    let (tcp, quic) = (load("tcp"), load("quic"));
+    assert!((tcp - quic - 0.6).abs() < 0.1, "{tcp} {quic}");
+    let app =
+        r#"{ kind = "request-response", response = "5 kB", requests = 4, transport = "quic" }"#;
+    let flow = run(&[&[("flows.load.app", app)]]);
+    let responses = &json!(flow)["responses"];
+    assert_eq!(responses["count"], json!(4));
+    assert!((number(&responses["time_ms"]["max"]) - 604.0).abs() < 8.0);
+}
+
+#[test]
+fn a_saved_path_saves_round_trips_over_both_transports() {
+    let fast = [
+        ("links.satellite.rate", "250 Mbit/s"),
+        ("links.satellite.forward.queue.limit", "15000 packets"),
+        ("flows.load.app.size", "20 MB"),
+        ("hosts.server.quic.congestion_control", "cubic"),
+        ("hosts.server.tcp.send_buffer", "64 MiB"),
+        ("hosts.client.tcp.receive_buffer", "64 MiB"),
+    ];
+    for transport in ["quic", "tcp"] {
+        let over = [("flows.load.app.transport", transport)];
+        let resume = [(
+            "hosts.server.resume",
+            r#"{ window = "18 MB", rtt = "600 ms" }"#,
+        )];
+        let fresh = run(&[&WIDE, &fast, &over]);
+        let resumed = run(&[&WIDE, &fast, &over, &resume]);
+        let (fresh, resumed) = (finish(&fresh), finish(&resumed));
+        println!("{transport}: {fresh} {resumed}");
+        assert!(
+            resumed < fresh - 4.0 * 0.6,
+            "{transport}: {fresh} s, {resumed} s"
+        );
+    }
+}
+
+#[test]
+fn settings_without_effect_are_refused() {
+    for (key, value, message) in [
+        (
+            "flows.load.app.transport",
+            "udp",
+            "expected \"tcp\" or \"quic\"",
+        ),
+        ("flows.load.app.http", "3", "has no effect"),
+        ("hosts.server.quic.mtu", "500 B", "1200 B"),
+        ("hosts.server.quic.congestion_control", "cubik", "cubic"),
+        ("hosts.server.quic.ack_delay", "5 ms", "ack_threshold"),
+        (
+            "hosts.server.resume",
+            r#"{ window = "1 MB", rtt = "0 s" }"#,
+            "more than",
+        ),
+    ] {
+        let refused = parsed(&[&[(key, value)]]).err().unwrap_or_default();
+        assert!(refused.contains(message), "{key} = {value}: {refused}");
+    }
+    for app in [
+        r#"{ kind = "web", transport = "quic", tls = "1.2" }"#,
+        r#"{ kind = "web", http = "3" }"#,
+        r#"{ kind = "web", transport = "quic", http = "2" }"#,
+    ] {
+        assert!(parsed(&[&[("flows.load.app", app)]]).is_err(), "{app}");
+    }
+}
+
+#[test]
+fn probes_show_the_connection_of_the_sender() {
+    let probes = [(
+        "probes",
+        r#"{ interval = "100 ms", series = ["load.congestion_window", "load.in_flight", "load.smoothed_rtt", "load.goodput", "load.limited_by"] }"#,
+    )];
+    let scenario = parsed(&[&WIDE, &probes]).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let values = |name: &str| {
+        let series = output.series.iter().find(|series| series.name == name);
+        series.expect("a series").values.clone()
+    };
+    let window = values("load.congestion_window");
+    // It doubles each round trip without losses.
+    assert!(window.last() > Some(&(20.0 * window[0])), "{window:?}");
+    for (in_flight, window) in values("load.in_flight").iter().zip(&window) {
+        assert!(in_flight <= window, "{in_flight} {window}");
+    }
+    let rtt = values("load.smoothed_rtt");
+    assert!((0.6..0.61).contains(&rtt[0]), "{rtt:?}");
+    assert!(values("load.goodput").iter().any(|rate| *rate > 15e6));
+    assert!(values("load.limited_by").contains(&1.0));
+}

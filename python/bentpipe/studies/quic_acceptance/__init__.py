@@ -1,0 +1,11 @@
+"""quic-acceptance: 100 MB by geostationary satellite over QUIC, beside the bounds of picoquic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from bentpipe.studies.quic_acceptance.cells import Transfer, every_cell
+from bentpipe.studies.study import Study
+
+STUDY: Final[Study[Transfer]] = Study.of(Path(__file__).parent, cells=every_cell)
