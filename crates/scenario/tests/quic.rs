@@ -1,6 +1,6 @@
 //! QUIC over simulated networks: results, equality with TCP, determinism, saved paths, refusals.
 
-use bentpipe_scenario::{FlowSummary, RunOptions, Scenario};
+use bentpipe_scenario::{Cores, FlowSummary, Progress, Run, RunOptions, Scenario};
 use serde_json::{Value, json};
 
 const NETWORK: &str = r#"
@@ -228,4 +228,78 @@ fn probes_show_the_connection_of_the_sender() {
     assert!((0.6..0.61).contains(&rtt[0]), "{rtt:?}");
     assert!(values("load.goodput").iter().any(|rate| *rate > 15e6));
     assert!(values("load.limited_by").contains(&1.0));
+}
+
+/// Runs on at most two processors. Returns how many were used and the summary as text.
+fn run_on_two(text: &str, cores: usize) -> (Cores, String) {
+    let scenario = Scenario::parse(text, "two.toml", &[]).expect("it is right");
+    let options = RunOptions {
+        cores,
+        no_series: true,
+        ..RunOptions::default()
+    };
+    let mut run = Run::new(&scenario, &options).expect("it starts");
+    while run.advance(u64::MAX).expect("it runs") == Progress::Running {}
+    let cores = run.cores();
+    let mut summary = json!(run.finish().expect("it ends").summary);
+    summary["wall_s"] = Value::Null;
+    (cores, summary.to_string())
+}
+
+#[test]
+fn a_network_is_not_divided_between_the_ends_of_a_flow_over_quic() {
+    let over = |transport: &str| NETWORK.replace("\"quic\"", &format!("\"{transport}\""));
+    let (cores, _) = run_on_two(&over("tcp"), 2);
+    assert_eq!((cores.used, cores.undivided), (2, None));
+    let (cores, _) = run_on_two(&over("quic"), 2);
+    let reason = cores.undivided.expect("a reason").to_string();
+    assert!(
+        cores.used == 1 && reason.contains("divides its flows"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn datagrams_of_quic_pass_other_parts_of_a_divided_network() {
+    // The relay belongs to the part of the download over TCP, the ends of QUIC to the other part.
+    let text = r#"
+        name = "two"
+        duration = "60 s"
+        [hosts.client]
+        [hosts.server]
+        [hosts.near]
+        [hosts.nearer]
+        [gateways.relay]
+        kind = "router"
+        [links.first]
+        between = ["server", "relay"]
+        rate = "20 Mbit/s"
+        delay = "100 ms"
+        errors = { packet_loss_rate = 0.01 }
+        [links.second]
+        between = ["relay", "client"]
+        rate = "10 Mbit/s"
+        delay = "100 ms"
+        [links.third]
+        between = ["near", "relay"]
+        rate = "100 Mbit/s"
+        delay = "0.1 ms"
+        [links.fourth]
+        between = ["nearer", "relay"]
+        rate = "5 Mbit/s"
+        delay = "0.1 ms"
+        [flows.load]
+        from = "client"
+        to = "server"
+        app = { kind = "bulk", size = "2 MB", direction = "download", transport = "quic" }
+        [flows.local]
+        from = "near"
+        to = "nearer"
+        app = { kind = "bulk", size = "2 MB" }
+    "#;
+    let (alone, undivided) = run_on_two(text, 1);
+    let (divided, results) = run_on_two(text, 2);
+    assert_eq!((alone.used, divided.used), (1, 2));
+    assert!(undivided.contains(r#""outcome":"finished""#), "{undivided}");
+    assert_eq!(results, undivided);
 }

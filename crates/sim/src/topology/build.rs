@@ -251,6 +251,8 @@ fn open_flow(
     let no_host = || BuildError::NotAHost {
         flow: plan.name.clone(),
     };
+    // The ends of another transport may share state, whatever the application does.
+    let shares_state = make.is_some() || plan.traffic.shares_state();
     let ends = match make {
         Some(make) => make(&plan),
         None => plan.ends(),
@@ -286,7 +288,7 @@ fn open_flow(
             Side::Server => server.0,
             Side::Opener | Side::Both => opener.0,
         },
-        shares_state: traffic.shares_state(),
+        shares_state,
         both: traffic.sender() == Side::Both,
         sender,
         receiver,

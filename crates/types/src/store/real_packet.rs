@@ -35,6 +35,14 @@ pub(crate) struct PacketBytes {
     cut: u16,
 }
 
+/// A real packet's data on its way from one store to another.
+#[derive(Clone, Debug)]
+pub(crate) struct MovedRealPacket {
+    real_packet: RealPacket,
+    /// Contents of its buffer.
+    bytes: Vec<u8>,
+}
+
 impl PacketStore {
     /// Stores a packet received from a wire with its bytes: `record.length()` bytes, with the
     /// payload behind `record.header_length`.
@@ -257,6 +265,31 @@ impl PacketStore {
         let real_packet = self.real_packets[index as usize];
         if let Some(stored) = real_packet.bytes {
             self.pool.retain(stored.buffer);
+        }
+        self.new_real_packet(real_packet)
+    }
+
+    /// Returns a copy for another store.
+    pub(crate) fn moved_real_packet(&self, index: u32) -> MovedRealPacket {
+        let real_packet = self.real_packets[index as usize];
+        let bytes = real_packet
+            .bytes
+            .map(|stored| self.pool.bytes(stored.buffer));
+        MovedRealPacket {
+            real_packet,
+            bytes: bytes.map(<[u8]>::to_vec).unwrap_or_default(),
+        }
+    }
+
+    /// Stores one from another store, and returns its index.
+    pub(crate) fn insert_real_packet(&mut self, moved: MovedRealPacket) -> u32 {
+        let MovedRealPacket {
+            mut real_packet,
+            bytes,
+        } = moved;
+        if let Some(stored) = &mut real_packet.bytes {
+            let copy = |to: &mut [u8]| to.copy_from_slice(&bytes);
+            stored.buffer = self.pool.fill(bytes.len(), copy);
         }
         self.new_real_packet(real_packet)
     }
