@@ -20,6 +20,7 @@ from bentpipe.studies.quic_acceptance.cells import (
 )
 from bentpipe.studies.quic_acceptance.evidence import Evidence
 from bentpipe.studies.quic_acceptance.measurements import _MEASURES
+from bentpipe.studies.quic_acceptance.remedies import FILE, GEO, IN_THE_NETWORK, LOADS, remedied
 from bentpipe.studies.runner import simulate
 
 
@@ -49,6 +50,8 @@ def test_quick_cells_are_a_subset_of_all_cells() -> None:
     assert set(quick) < set(everything)
     # Acknowledgments on two accesses: the usual ones are among the other cells.
     more = 2 * (2 * 3 - 1)
+    # Files and pages over TCP and QUIC.
+    more += 4 * 2 * (4 * 2 + 4)
     assert len(everything) == len(set(everything)) == 6 * 3 * 5 + more
 
 
@@ -80,3 +83,17 @@ def test_default_window_limits_the_transfer() -> None:
     assert limited["receive_window"] > 0.7
     assert evidence.time_s(cell) > 48.0
     assert cell.rule in RULES
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_remedies_in_the_network_reach_tcp_alone(load: str) -> None:
+    """Gateways change the time over TCP, and none over QUIC; the windows change that of a file."""
+    chosen = [cell for cell in remedied((GEO,)) if cell.load == load]
+    evidence = Evidence(simulate(chosen))
+    times = {(each.transport, each.remedy.name): evidence.time_s(each) for each in chosen}
+    for remedy in IN_THE_NETWORK:
+        assert times["quic", remedy.name] == times["quic", "nothing"]
+    assert times["tcp", "hybrid gateway"] < 0.8 * times["tcp", "nothing"]
+    if load == FILE:
+        assert times["quic", "windows of 32 MiB"] < 0.8 * times["quic", "nothing"]
+        assert times["quic", "and CUBIC with a saved path"] < 0.5 * times["quic", "nothing"]

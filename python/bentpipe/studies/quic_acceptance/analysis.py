@@ -11,10 +11,10 @@ from bentpipe.studies.quic_acceptance.remarks import remarks
 from bentpipe.studies.study import Analysis, Outcomes
 
 if TYPE_CHECKING:
-    from bentpipe.studies.quic_acceptance.cells import Transfer
+    from bentpipe.studies.quic_acceptance.cells import Cell
 
 
-def analyse(outcomes: Outcomes[Transfer]) -> Analysis:
+def analyse(outcomes: Outcomes[Cell]) -> Analysis:
     """Make the tables and measure the claims."""
     evidence = Evidence(outcomes)
     return Analysis.of(evidence, figures(evidence), measure, remarks)

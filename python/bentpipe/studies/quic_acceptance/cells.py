@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from bentpipe.scenario import Scenario
+from bentpipe.studies.quic_acceptance.remedies import GEO, NETWORKS, Remedied, remedied
 
 _FOLDER: Final = Path(__file__).parent
 _ROUND_TRIP_S: Final = 0.6
@@ -147,9 +148,13 @@ def acknowledged(access: Access) -> list[Transfer]:
     ]
 
 
-def every_cell(quick: bool) -> list[Transfer]:
-    """Return every transfer; `quick` leaves out those that no claim is about."""
+Cell = Transfer | Remedied
+
+
+def every_cell(quick: bool) -> list[Cell]:
+    """Return every cell; `quick` leaves out those that no claim is about."""
     accesses = [each for each in ACCESSES if not quick or each.bounds_s]
-    cells = [cell for access in accesses for cell in of(access)]
+    cells: list[Cell] = [cell for access in accesses for cell in of(access)]
     cells += [cell for access in (LARGE, SMALL) for cell in acknowledged(access)]
+    cells += remedied((GEO,) if quick else NETWORKS)
     return list(dict.fromkeys(cells))

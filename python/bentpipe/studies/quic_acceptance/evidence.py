@@ -8,18 +8,18 @@ from math import inf
 from typing import Any
 
 from bentpipe.studies.evidence import Runs
-from bentpipe.studies.quic_acceptance.cells import Access, Transfer, of
+from bentpipe.studies.quic_acceptance.cells import Access, Cell, Transfer, of
 
 
-class Evidence(Runs[Transfer]):
+class Evidence(Runs[Cell]):
     """The outcomes of the study's cells."""
 
     def over(self, access: Access) -> list[Transfer]:
         """Return the transfers over an access that were simulated."""
         return [cell for cell in of(access) if self.has(cell)]
 
-    def time_s(self, cell: Transfer) -> float:
-        """Return the time of a transfer with its handshake, seconds; inf if it did not end.
+    def time_s(self, cell: Cell) -> float:
+        """Return the time of a file or a page with its handshake, seconds; inf if it did not end.
 
         Raises
         ------

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from bentpipe.studies.columns import Columns, add, empty
 from bentpipe.studies.quic_acceptance.cells import ACCESSES, LARGE, SMALL, acknowledged
+from bentpipe.studies.quic_acceptance.remedies import LOADS, NETWORKS, REMEDIES, Remedied
 from bentpipe.studies.study import Table
 
 if TYPE_CHECKING:
-    from bentpipe.studies.quic_acceptance.cells import Access, Transfer
+    from bentpipe.studies.quic_acceptance.cells import Access, Cell, Transfer
     from bentpipe.studies.quic_acceptance.evidence import Evidence
 
 
 def figures(evidence: Evidence) -> list[Table]:
-    """Return the times of all transfers, and those by the frequency of acknowledgments."""
-    return [_times(evidence), _acknowledgments(evidence)]
+    """Return the times of transfers, those by the frequency of ACKs, and those by remedy."""
+    return [_times(evidence), _acknowledgments(evidence), _remedies(evidence)]
 
 
 def _times(evidence: Evidence) -> Table:
@@ -68,6 +69,31 @@ def _acknowledgments(evidence: Evidence) -> Table:
     )
 
 
-def _time(evidence: Evidence, cell: Transfer) -> float | None:
+def _remedies(evidence: Evidence) -> Table:
+    columns = empty("network", "load", "remedy", "over TCP, s", "over QUIC, s")
+    for network in NETWORKS:
+        for load in LOADS:
+            for remedy in REMEDIES:
+                cells = {
+                    transport: Remedied(
+                        network=network, load=load, transport=transport, remedy=remedy
+                    )
+                    for transport in remedy.transports
+                }
+                if all(evidence.has(cell) for cell in cells.values()):
+                    times = {name: _time(evidence, cell) for name, cell in cells.items()}
+                    row = (network.name, load, remedy.name, times.get("tcp"), times.get("quic"))
+                    add(columns, *row)
+    return Table(
+        id="3",
+        title="Files and pages over TCP and QUIC, by remedy",
+        caption="Rates are in Mbit/s. With gateways and ACK methods, QUIC has the times that it "
+        "has without them. The remedies from the windows on are settings of QUIC, each with those "
+        "above it; the saved path has the window that the path holds, of an earlier connection.",
+        columns=columns,
+    )
+
+
+def _time(evidence: Evidence, cell: Cell) -> float | None:
     time_s = evidence.time_s(cell)
     return time_s if isfinite(time_s) else None

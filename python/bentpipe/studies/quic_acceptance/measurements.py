@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Final
 
@@ -19,6 +20,7 @@ from bentpipe.studies.quic_acceptance.cells import (
     acknowledged,
 )
 from bentpipe.studies.quic_acceptance.evidence import Evidence
+from bentpipe.studies.quic_acceptance.remedies import GEO, IN_THE_NETWORK, LOADS, Remedied
 from bentpipe.studies.study import Measurement
 
 Measure = Callable[[Evidence], Measurement]
@@ -101,6 +103,18 @@ def _saved_path(evidence: Evidence) -> Measurement:
     )
 
 
+def _unchanged(evidence: Evidence) -> Measurement:
+    ratios = []
+    for load in LOADS:
+        alone = Remedied(network=GEO, load=load, transport="quic")
+        changed = [replace(alone, remedy=remedy) for remedy in IN_THE_NETWORK]
+        ratios += [ratio(evidence.time_s(each), evidence.time_s(alone)) for each in changed]
+    return Measurement(
+        measured=f"{sum(each == 1.0 for each in ratios)} of {len(ratios)} times are equal",
+        values={"time_ratio": ratios},
+    )
+
+
 _MEASURES: Final[dict[str, Measure]] = {
     "large-cubic": _best(cells.LARGE, _CUBIC),
     "large-bbr": _best(cells.LARGE, ("bbr",)),
@@ -112,4 +126,5 @@ _MEASURES: Final[dict[str, Measure]] = {
     "gaps": _gaps,
     "fewer-acks": _fewer_acks,
     "saved-path": _saved_path,
+    "in-the-network": _unchanged,
 }
