@@ -191,6 +191,9 @@ def orbit(
 def constellations() -> list[tuple[str, str, str]]:
     """Return the published constellations: name, description and source."""
 
+def variations() -> list[tuple[str, str, str]]:
+    """Return the published variations of paths: name, description and source."""
+
 def may_meet_errors(
     path: str | os.PathLike[str],
     *,

@@ -8,13 +8,16 @@ import pytest
 
 from bentpipe import studies
 from bentpipe.studies.leo_orbits.cells import (
+    ADDRESSES,
     CITIES,
     FILED,
     HANDLEY,
     LATITUDES,
     LONDON,
+    address,
     every_cell,
     latitude,
+    measured,
     office,
     rule,
     to_city,
@@ -46,7 +49,8 @@ def test_study_measures_every_claim() -> None:
 def test_quick_cells_are_a_subset_of_all_cells() -> None:
     quick, everything = every_cell(True), every_cell(False)
     assert set(quick) < set(everything)
-    assert len(everything) == len(set(everything)) == 3 + 5 * 2 * 10 + 2 * 5 + 2 * 10 + 1
+    rules, measured, offices = 5 * 2 * 10, (5 + 2) * 10, 2 * 3 * 10
+    assert len(everything) == len(set(everything)) == 3 + rules + measured + 2 * 5 + offices + 2 + 1
     assert len(LATITUDES) == 3
 
 
@@ -89,6 +93,23 @@ def test_rules_are_compared_over_handovers() -> None:
     assert math.isfinite(bbr)
     assert bbr > cubic
     assert len(evidence.goodput_bps("bbr", 0.01)) == 1
+
+
+def test_both_versions_of_bbr_are_above_cubic_over_measured_slots() -> None:
+    """Over jitter, spikes and losses; a gateway with BBR gives CUBIC's sender the same."""
+    cells = [measured(name, 1) for name in ("bbr", "bbr3", "cubic")]
+    evidence = Evidence(simulate([*cells, measured("cubic", 1, "split with BBR")]))
+    for name in ("both-bbr-above-cubic", "gateway-with-bbr"):
+        measurement = _MEASURES[name](evidence)
+        verdict = Verdict(study=STUDY.key, claim=CLAIMS[name], measurement=measurement)
+        assert verdict.holds, measurement
+
+
+def test_a_change_of_address_ends_a_download_and_no_call() -> None:
+    evidence = Evidence(simulate([address(kept) for kept in ADDRESSES]))
+    measurement = _MEASURES["address-breaks-downloads"](evidence)
+    claim = CLAIMS["address-breaks-downloads"]
+    assert Verdict(study=STUDY.key, claim=claim, measurement=measurement).holds, measurement
 
 
 def test_table_of_cities_has_a_row_for_each_city_of_each_shell() -> None:

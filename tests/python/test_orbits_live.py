@@ -54,11 +54,16 @@ def file(tmp_path: Path) -> Path:
 
 @live
 @repeated_after_stall
-def test_emulation_has_the_round_trips_of_the_simulation(file: Path) -> None:
-    """The quantiles of echoes between kernel sockets are those of simulated ones."""
+@pytest.mark.parametrize("variation", [None, "uniform(0 ms, 60 ms)"])
+def test_emulation_has_the_round_trips_of_the_simulation(file: Path, variation: str | None) -> None:
+    """The quantiles of echoes between kernel sockets are those of simulated ones.
+
+    So they are with a variation from slot to slot, which is drawn from the same seed.
+    """
+    settings = {} if variation is None else {"links.satellite.path.variation": variation}
     simulated, real = (
         json.loads(each.summary_json)["flows"][0]["echoes"]["time_ms"]
-        for each in (run(file), emulate(file))
+        for each in (run(file, settings=settings), emulate(file, settings=settings))
     )
     assert simulated["max"] - simulated["min"] > 10 * WITHIN_MS
     for name in ("min", "mean", "p50"):

@@ -8,9 +8,11 @@
 //! * [`hybrid`]: acknowledges on behalf of hosts that receive by satellite and send by another path
 //!   (Asymmetric TCP/IP, gaid1998).
 //!
+//! [`AddressChanger`] forwards packets, and breaks connections whose outside address has changed.
 //! [`ConnectionClass`] selects the connections that a gateway handles. [`CrashingAgent`] makes a
 //! gateway crash at given times.
 
+mod address_change;
 mod connection_class;
 mod crash;
 mod deadlines;
@@ -20,5 +22,6 @@ mod refusal_notice;
 mod slab;
 pub mod split;
 
+pub use address_change::{AddressChanger, AddressChangerSettings};
 pub use connection_class::{ConnectionClass, HostMatch, PrefixSet};
 pub use crash::{Crash, CrashingAgent, VolatileAgent};

@@ -220,9 +220,13 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
         "rto-rules": RtoRule,
         "slow-starts": SlowStart,
     };
-    let presets = bentpipe_scenario::constellations();
-    let names = presets.into_iter().map(|(name, ..)| name.to_owned());
-    lists.insert("constellations".to_owned(), names.collect());
+    for (kind, presets) in [
+        ("constellations", bentpipe_scenario::constellations()),
+        ("variations", bentpipe_scenario::variations()),
+    ] {
+        let names = presets.into_iter().map(|(name, ..)| name.to_owned());
+        lists.insert(kind.to_owned(), names.collect());
+    }
     lists
 }
 

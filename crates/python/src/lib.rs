@@ -279,6 +279,12 @@ fn orbit<'py>(
     ))
 }
 
+/// Return published variations of paths over satellites: name, description and source.
+#[pyfunction]
+fn variations() -> Vec<(&'static str, &'static str, &'static str)> {
+    bentpipe_scenario::variations()
+}
+
 /// Return published constellations: name, description and source.
 #[pyfunction]
 fn constellations() -> Vec<(&'static str, &'static str, &'static str)> {
@@ -389,6 +395,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(orbit, module)?)?;
     module.add_function(wrap_pyfunction!(constellations, module)?)?;
+    module.add_function(wrap_pyfunction!(variations, module)?)?;
     module.add_function(wrap_pyfunction!(may_meet_errors, module)?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(results_schema, module)?)?;

@@ -146,6 +146,337 @@ fn slots_vary_with_the_seed() {
     assert!((difference - 0.01).abs() < 1e-6, "{difference}");
 }
 
+/// Jitter, spikes and losses: their size, their places, and their independence of direction.
+#[test]
+fn a_variation_has_offsets_jitter_spikes_and_losses() {
+    let ping = |variation: &str, more: &[(&str, &str)]| {
+        let settings = [
+            ("flows.download.app.kind", "ping"),
+            ("flows.download.app.interval", "10 ms"),
+            ("links.satellite.path.handover", "0 s"),
+            ("links.satellite.path.variation", variation),
+        ];
+        scenario(&[&settings[..], more].concat())
+    };
+    let echoes = |scenario: &Scenario| {
+        let summary = serde_json::to_value(run(scenario)).expect("it serializes");
+        summary["flows"][0]["echoes"].clone()
+    };
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let geometry = scenario(&[]).orbit_report(0.0).summary["paths"][0]["delay_s"].clone();
+    let [least, most] = ["min", "max"].map(|key| 2e3 * number(&geometry[key]));
+
+    // Jitter of up to 10 ms in each direction: a triangle of 0 to 20 ms around their sum.
+    let jitter = ping(
+        r#"{ jitter = "uniform(0 ms, 10 ms)", jitter_every = "10 ms" }"#,
+        &[],
+    );
+    let times = echoes(&jitter)["time_ms"].clone();
+    assert!(number(&times["min"]) < least + 2.0, "{times:#}");
+    assert!(number(&times["max"]) > most + 17.0, "{times:#}");
+    assert!(number(&times["max"]) < most + 20.2, "{times:#}");
+    let median = number(&times["p50"]);
+    assert!((least + 9.0..most + 11.0).contains(&median), "{times:#}");
+    let mean = number(&data(&jitter)["links"][0]["forward"]["delay_s"]) * 2e3;
+    assert!(
+        (number(&times["mean"]) - mean).abs() < 0.3,
+        "{mean} {times:#}"
+    );
+
+    // Spikes of 30 ms for 1.5 s around each of the 7 boundaries: 9% of the time.
+    let text = r#"{ spike = "30 ms", spike_before = "500 ms", spike_after = "1 s" }"#;
+    let times = echoes(&ping(text, &[]))["time_ms"].clone();
+    assert!(number(&times["max"]) > least + 59.0, "{times:#}");
+    assert!(number(&times["max"]) < most + 60.2, "{times:#}");
+    assert!(number(&times["p50"]) < most + 1.0, "{times:#}");
+    assert!(number(&times["p95"]) > least + 29.0, "{times:#}");
+
+    // Half of the packets are lost around boundaries, in each direction: 1 - 0.25 of the echoes.
+    let text = r#"{ boundary_loss_rate = 0.5, spike_before = "500 ms", spike_after = "1 s" }"#;
+    let lossy = ping(text, &[]);
+    let found = echoes(&lossy);
+    let lost = 1.0 - number(&found["count"]) / number(&found["requests"]);
+    let expected = 0.75 * 7.0 * 1.5 / 120.0;
+    // 788 echoes are sent then: a standard deviation of 1.6% of them.
+    assert!((lost / expected - 1.0).abs() < 0.1, "{lost} {expected}");
+    let losses = data(&lossy)["links"][0]["forward"]["changes"].to_string();
+    assert!(losses.contains("14.5"), "{losses}");
+
+    // A key replaces that of the preset.
+    let preset = ping(
+        r#"{ preset = "starlink-australia-2024", jitter = "0 ms", packet_loss_rate = 0 }"#,
+        &[],
+    );
+    let variation = data(&preset)["links"][0]["path"]["variation"].clone();
+    assert_eq!(variation["jitter"], "0 s");
+    assert_eq!(variation["boundary_loss_rate"], 0.5);
+    assert_eq!(variation["preset"], "starlink-australia-2024");
+}
+
+#[test]
+fn mistakes_of_a_variation_are_named() {
+    let refused = |variation: &str, more: &[(&str, &str)]| {
+        let settings = [("links.satellite.path.variation", variation)];
+        refusal(&[&settings[..], more].concat())
+    };
+    for (variation, expected) in [
+        ("starlink-europe", "did you mean \"starlink-europe-2023\"?"),
+        ("gauss(3 ms)", "expected exponential(MEAN)"),
+        (
+            r#"{ preset = "none" }"#,
+            "variation.preset: expected one of",
+        ),
+        (r#"{ offset = "3" }"#, "expected a length of time"),
+        (
+            r#"{ spike = "1 ms", spike_before = "10 s", spike_after = "6 s" }"#,
+            "less than a slot",
+        ),
+        (
+            r#"{ jitter_every = "1 ms" }"#,
+            "has no effect: there is no jitter",
+        ),
+        (r#"{ jitters = "1 ms" }"#, "jitters"),
+    ] {
+        let error = refused(variation, &[]);
+        assert!(error.contains(expected), "{variation}: {error}");
+    }
+    let day = [("duration", "48 h")];
+    let error = refused(r#"{ jitter = "1 ms", jitter_every = "10 ms" }"#, &day);
+    assert!(
+        error.contains("jitter_every: expected a longer time"),
+        "{error}"
+    );
+    let step = [(
+        "links.satellite.schedule",
+        r#"[{ at = "1 s", packet_loss_rate = 0.1 }]"#,
+    )];
+    let error = refused("starlink-australia-2024", &step);
+    assert!(error.contains("the loss rate is given twice"), "{error}");
+}
+
+/// Series of a path have the values of the table `paths`.
+#[test]
+fn series_of_a_path_are_its_table() {
+    let series = r#"["satellite.path.delay", "satellite.path.elevation", "satellite.path.satellite", "satellite.path.satellites", "satellite.path.gateway", "satellite.path.range"]"#;
+    let settings = [
+        ("probes.series", series),
+        ("probes.interval", "1 s"),
+        ("links.satellite.path.extra_delay", "5 ms"),
+    ];
+    let scenario = scenario(&settings);
+    let report = scenario.orbit_report(0.0);
+    let numbers = |name: &str| -> Vec<f64> {
+        let columns = &report.tables[0].columns;
+        match columns.iter().find(|(each, _)| *each == name) {
+            Some((_, OrbitColumn::Numbers(numbers))) => numbers.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let at = numbers("at_s");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    for (series, column) in [
+        ("delay", "delay_s"),
+        ("elevation", "elevation_deg"),
+        ("satellites", "satellites"),
+        ("range", "range_m"),
+    ] {
+        let name = format!("satellite.path.{series}");
+        let found = output.series.iter().find(|each| each.name == name);
+        let found = found.unwrap_or_else(|| panic!("no {name}"));
+        assert!(found.values.len() >= 120, "{}", found.values.len());
+        let values = numbers(column);
+        for (time, value) in found.times_ns.iter().zip(&found.values) {
+            let seconds = *time as f64 / 1e9;
+            // Of two rows at a handover, the later one counts.
+            let row = at.iter().rposition(|at| *at <= seconds).expect("a row");
+            assert!(
+                (values[row] - value).abs() < 1e-9 * value.abs(),
+                "{name} at {seconds}"
+            );
+        }
+    }
+    let changing = [settings[0], ("probes.interval", "every-change")];
+    let output = self::scenario(&changing).run(&RunOptions::default());
+    let series = output.expect("it runs").series;
+    assert!(
+        series[0].values.len() >= 1_200,
+        "{}",
+        series[0].values.len()
+    );
+    let error = refusal(&[("probes.series", r#"["satellite.path.height"]"#)]);
+    assert!(
+        error.contains("no series of a path is \"height\""),
+        "{error}"
+    );
+    let text = TEXT.replace("path = {", "delay = \"1 ms\" #");
+    let error = Scenario::parse(&text, "orbits.toml", &[settings[0]]).expect_err("it is wrong");
+    assert!(
+        error.to_string().contains("has no path over satellites"),
+        "{error}"
+    );
+}
+
+const TWO_GATEWAYS: &str = r#"name = "addresses"
+duration = "240 s"
+constellations.geo.longitudes = ["0 deg"]
+constellations.leo.preset = "starlink-shell-1"
+sites.office = { latitude = "52.5 deg", longitude = "13.4 deg" }
+sites.west = { latitude = "51 deg", longitude = "4 deg" }
+sites.east = { latitude = "51 deg", longitude = "23 deg" }
+hosts = { server = {}, client = {} }
+gateways.pop = { kind = "nat", facing = "satellite" }
+flows.download = { from = "server", to = "client", app = { kind = "bulk" } }
+flows.call = { from = "client", to = "server", app = { kind = "voice" } }
+links.backbone = { between = ["server", "pop"], rate = "1 Gbit/s", delay = "2 ms" }
+[links.satellite]
+between = ["pop", "client"]
+rate = "20 Mbit/s"
+path = { constellation = "leo", from = "office", to = ["west", "east"] }
+"#;
+
+/// A change of gateway changes the address: TCP connections break, and calls go on.
+#[test]
+fn a_change_of_address_breaks_connections() {
+    let parse = |settings: &[(&str, &str)]| {
+        let parsed = Scenario::parse(TWO_GATEWAYS, "addresses.toml", settings);
+        parsed.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let summary = |scenario: &Scenario| serde_json::to_value(run(scenario)).expect("it serializes");
+    let nat = parse(&[]);
+    let changes = data(&nat)["nodes"].as_array().expect("nodes").clone();
+    let pop = changes
+        .iter()
+        .find(|node| node["name"] == "pop")
+        .expect("pop");
+    let times = pop["changes_s"].as_array().expect("times").clone();
+    assert!(!times.is_empty(), "{pop:#}");
+    let first = times[0].as_f64().expect("a number");
+    assert!((first / 15.0).fract().abs() < 1e-9);
+
+    let broken = summary(&nat);
+    let download = &broken["flows"][0];
+    let addresses = &broken["gateways"][0]["addresses"];
+    assert_eq!(addresses["changes"], times.len(), "{addresses:#}");
+    assert!(
+        addresses["connections_broken"].as_u64() >= Some(1),
+        "{addresses:#}"
+    );
+    // Nothing of it is delivered after the change.
+    let most = first * 20e6 / 8.0;
+    let bytes = download["bytes_delivered"].as_f64().expect("a number");
+    assert!((0.5 * most..most).contains(&bytes), "{download:#}");
+    assert!(
+        addresses["mappings_renewed"].as_u64() >= Some(1),
+        "{addresses:#}"
+    );
+    let heard = |summary: &Value| {
+        let call = &summary["flows"][1]["calls"][0];
+        ["there", "back"].map(|way| call[way]["mos"].as_f64().expect("a number"))
+    };
+    assert!(heard(&broken).iter().all(|mos| *mos > 4.0), "{broken:#}");
+
+    // An operator that keeps addresses by a tunnel.
+    let kept = summary(&parse(&[("gateways.pop", r#"{ kind = "router" }"#)]));
+    let all = kept["flows"][0]["bytes_delivered"]
+        .as_f64()
+        .expect("a number");
+    assert!(all > 0.7 * 240.0 * 20e6 / 8.0, "{all}");
+    assert!(bytes < 0.8 * all, "{bytes} {all}");
+
+    let error = Scenario::parse(
+        TWO_GATEWAYS,
+        "addresses.toml",
+        &[("gateways.pop.facing", "backbone")],
+    );
+    let error = error.expect_err("it has no path").to_string();
+    assert!(
+        error.contains("expected a link with a path over satellites"),
+        "{error}"
+    );
+}
+
+const BEAM: &str = r#"name = "beam"
+duration = "120 s"
+constellations.leo.preset = "oneweb"
+sites.village = { latitude = "60 deg", longitude = "10 deg" }
+sites.gateway = { latitude = "58 deg", longitude = "16 deg" }
+hosts = { server = {}, homes = { count = 4 } }
+gateways.hub = { kind = "router" }
+carriers.uplink = { rate = "8 Mbit/s" }
+links.backbone = { between = ["server", "hub"], rate = "1 Gbit/s", delay = "2 ms" }
+flows.downloads = { from = "server", to = "homes", app = { kind = "bulk" } }
+[links.beam]
+between = ["hub", "homes"]
+broadcast = true
+one_way = true
+acm = { modes = "dvb-s2x", symbol_rate = "8 Mbaud", es_n0 = "12 dB" }
+queue = { kind = "fq-codel" }
+path = { constellation = "leo", from = "village", to = "gateway", select = "longest" }
+[links.up]
+between = ["homes", "hub"]
+one_way = true
+rate = "2 Mbit/s"
+path = { constellation = "leo", from = "village", to = "gateway", select = "longest" }
+access = { kind = "on-demand", carrier = "uplink", constant = "64 kbit/s", volume_based = true }
+"#;
+
+/// Terminals of one beam share its carrier, whose modes follow the satellite, and a return carrier.
+#[test]
+fn terminals_share_a_beam() {
+    let parse = |settings: &[(&str, &str)]| {
+        let parsed = Scenario::parse(BEAM, "beam.toml", settings);
+        parsed.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let beam = parse(&[]);
+    let rates = data(&beam)["links"].as_array().expect("links").clone();
+    let carrier = rates
+        .iter()
+        .find(|link| link["name"] == "beam")
+        .expect("the beam");
+    let course = carrier["forward"]["acm"]["course"]
+        .as_array()
+        .expect("a course");
+    assert!(course.len() > 1, "{course:?}");
+    let summary = serde_json::to_value(run(&beam)).expect("it serializes");
+    let goodputs: Vec<f64> = (0..4)
+        .map(|flow| {
+            summary["flows"][flow]["goodput_bps"]
+                .as_f64()
+                .expect("a number")
+        })
+        .collect();
+    let all: f64 = goodputs.iter().sum();
+    // DVB-S2X at 12 dB less the margin and up to 3 dB for the distance: 2.2 to 3 bits a symbol.
+    assert!((0.75 * 16e6..24e6).contains(&all), "{goodputs:?}");
+    for goodput in &goodputs {
+        assert!((goodput * 4.0 / all - 1.0).abs() < 0.15, "{goodputs:?}");
+    }
+    // Alone, one home gets most of the beam.
+    let one = parse(&[("flows.downloads.to", "homes-1")]);
+    let alone = serde_json::to_value(run(&one)).expect("it serializes");
+    let alone = alone["flows"][0]["goodput_bps"].as_f64().expect("a number");
+    assert!(alone > 0.8 * all, "{alone} {all}");
+}
+
+/// Packets in flight at a handover are lost, or arrive over the old satellite.
+#[test]
+fn packets_in_flight_are_lost_or_forwarded() {
+    let counters = |in_flight: &str, sending: &str| {
+        let summary = run(&scenario(&[
+            ("links.satellite.path.in_flight", in_flight),
+            ("links.satellite.path.sending", sending),
+        ]));
+        let counters = summary.links[0].counters.as_ref().expect("counters");
+        ["lost_to_outages", "held_by_outages"].map(|name| counters.total[name])
+    };
+    let [lost, held] = counters("lost", "held");
+    assert!(lost > 0 && held == 0, "{lost} {held}");
+    let [lost, held] = counters("held", "held");
+    assert!(lost == 0 && held > 0, "{lost} {held}");
+    let [lost, held] = counters("arrive", "held");
+    assert!(lost == 0, "{lost} {held}");
+}
+
 /// The same file gives the same delays on every machine: pinned to the nanosecond.
 #[test]
 fn delays_are_the_same_on_every_machine() {

@@ -250,6 +250,9 @@ tcp = { rto_rule = "rfc6298", timer_granularity = "500 ms" }
 [gateways.hub]
 kind = "router"
 icmp = false
+[gateways.pop]
+kind = "nat"
+facing = "over-leo"
 [gateways.splitter]
 kind = "split"
 facing = "one"
@@ -411,9 +414,9 @@ mask = [{ from = "350 deg", to = "10 deg", elevation = "45 deg" }]
 [sites.ship]
 track = "tests/data/river.csv"
 [links.over-leo]
-between = ["server", "client"]
+between = ["pop", "hub"]
 acm = { modes = "dvb-s2", symbol_rate = "1 Mbaud", es_n0 = "12 dB" }
-path = { constellation = "leo", from = "office", to = ["ship"], over = "bent-pipe", select = "highest", slot = "15 s", hysteresis = "3 deg", extra_delay = "5 ms", variation = "uniform(0 ms, 8 ms)", handover = "50 ms", gateway_handover = "100 ms", sending = "held", in_flight = "arrive", es_n0_range = "550 km", step = "1 s" }
+path = { constellation = "leo", from = "office", to = ["ship"], over = "bent-pipe", select = "highest", slot = "15 s", hysteresis = "3 deg", extra_delay = "5 ms", variation = { preset = "starlink-europe-2023", offset = "uniform(0 ms, 8 ms)", jitter = "exponential(1 ms)", jitter_every = "10 ms", spike = "20 ms", spike_before = "0 s", spike_after = "100 ms", packet_loss_rate = 0.001, boundary_loss_rate = 0.1 }, handover = "50 ms", gateway_handover = "100 ms", sending = "held", in_flight = "arrive", es_n0_range = "550 km", step = "1 s" }
 [links.six]
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", traces = [{ file = "tests/data/irtt.csv", format = "irtt", column = "downlink" }] }

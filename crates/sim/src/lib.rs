@@ -62,7 +62,7 @@ pub use node::NodeId;
 pub use outcome::{
     AgentOutcome, Counts, DirectionOutcome, FlowEndData, FlowOutcome, FlowState, Outcome, Violation,
 };
-pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
+pub use probe::{FlowQuantity, KnownQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::Router;
 pub use tap::{End, Tap};
 pub use topology::{

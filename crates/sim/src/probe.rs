@@ -3,7 +3,7 @@
 use bentpipe_host::TransportState;
 use bentpipe_link::Direction;
 use bentpipe_tcp::Connection;
-use bentpipe_types::{SeriesId, Span};
+use bentpipe_types::{SeriesId, Span, Time};
 
 /// Declares quantities with name, unit, and how they are read at an instant. Quantities without a
 /// reader concern an interval or several ends, and are computed in `network/probing.rs`.
@@ -202,7 +202,13 @@ pub enum ProbeTarget {
     Direction(usize, LinkQuantity),
     /// A node, by its index, and one of its gauges.
     Node(usize, usize),
+    /// A function of time, by its index
+    /// ([`Network::add_known`](crate::Network::add_known)). It is always sampled.
+    Known(usize),
 }
+
+/// A quantity that is known as a function of time, such as the elevation of a satellite.
+pub type KnownQuantity = Box<dyn Fn(Time) -> Option<f64> + Send>;
 
 /// A probe: a named series of one quantity.
 #[derive(Clone, Debug)]

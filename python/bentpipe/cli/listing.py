@@ -33,6 +33,7 @@ def print_list(*, kind: str | None, as_json: bool) -> None:
         "scenarios": scenario_descriptions,
         "examples": example_descriptions,
         "constellations": constellation_descriptions,
+        "variations": variation_descriptions,
     }
     descriptions = described[kind]() if kind in described else {}
     table = Table(headings=("", ""), prose=True)
@@ -45,10 +46,18 @@ def constellation_descriptions() -> dict[str, str]:
     """Return what each preset of a constellation is, and where its figures are from."""
     from bentpipe import _native
 
-    return {
-        name: f"{description}. Source: {source}."
-        for name, description, source in _native.constellations()
-    }
+    return _described(_native.constellations())
+
+
+def variation_descriptions() -> dict[str, str]:
+    """Return what each preset of a path's variation is, and where its figures are from."""
+    from bentpipe import _native
+
+    return _described(_native.variations())
+
+
+def _described(presets: list[tuple[str, str, str]]) -> dict[str, str]:
+    return {name: f"{description}. Source: {source}." for name, description, source in presets}
 
 
 def print_schema(of: str) -> None:

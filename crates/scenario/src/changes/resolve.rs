@@ -56,6 +56,12 @@ impl LinkTable<'_> {
                     "the delay is given twice: expected it here, or in schedule or traces";
                 return Err(fault(&["links", self.name, "path"], message));
             }
+            if changes.losses.is_some() && route.losses().is_some() {
+                let message =
+                    "the loss rate is given twice: expected it here, or in schedule or traces";
+                let keys = ["links", self.name, "path", "variation"];
+                return Err(fault(&keys, message));
+            }
             route.add_to(&mut changes);
         }
         let adapts = key!(self, way, acm);

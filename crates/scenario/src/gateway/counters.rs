@@ -53,6 +53,21 @@ counters! {
         packets_dropped: u64,
         /// Crashes of a gateway with `crashes`.
         crashes: GatewayCrashes,
+        /// Outside addresses of a translator ("nat").
+        addresses: GatewayAddresses,
+    }
+
+    /// Outside addresses of a translator.
+    GatewayAddresses {
+        /// Changes of the address.
+        changes: u64,
+        /// Connections that met another address than their own.
+        connections_broken: u64,
+        /// Flows that got another address: datagrams, and connections that were opened again with
+        /// the same ports.
+        mappings_renewed: u64,
+        /// Packets of the earlier address.
+        packets_lost: u64,
     }
 
     /// Connections of a gateway, by outcome.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::fault::{Fault, fault};
 use crate::gateway::hybrid::HybridGateway;
 use crate::gateway::kinds::gateways;
+use crate::gateway::nat::NatGateway;
 use crate::gateway::parts::GatewayContext;
 use crate::gateway::router::RouterGateway;
 use crate::gateway::schema::{GatewayFile, GatewayKind};

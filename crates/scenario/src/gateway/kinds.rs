@@ -109,6 +109,14 @@ macro_rules! gateways {
                 /// Forwards packets unchanged.
                 Router = "router": RouterGateway, keys [icmp processing];
 
+                /// Translates addresses at the operator's point of presence. When the path over
+                /// satellites of `facing` changes its gateway, the outside address changes. TCP
+                /// connections of the earlier address break: the next segment of the hosts behind
+                /// `facing` is answered with a reset, and packets to them are lost. The next
+                /// datagram of a host gets the new address. A "router" stands for an operator that
+                /// keeps addresses by a tunnel to the point of presence.
+                Nat = "nat": NatGateway, keys [facing];
+
                 /// Splits each TCP connection whose SYN it sees into one connection on each side,
                 /// with the addresses and ports of the hosts. Only the connection over `facing`
                 /// needs settings for a satellite (karir1999, RFC 3135).

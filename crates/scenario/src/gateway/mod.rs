@@ -5,6 +5,7 @@ pub(crate) mod counters;
 pub(crate) mod dispatch;
 pub(crate) mod hybrid;
 pub(crate) mod kinds;
+pub(crate) mod nat;
 pub(crate) mod one_sided;
 pub(crate) mod parts;
 pub(crate) mod peers;

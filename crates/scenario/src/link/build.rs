@@ -55,7 +55,7 @@ pub(crate) fn direction_settings(
         changes: direction.changes.as_ref().map(|changes| {
             let mut changes = changes.as_ref().clone();
             if let Some(path) = &link.path {
-                path.vary(&mut changes, &link.name, seed);
+                path.vary(&mut changes, &link.name, way, seed);
             }
             let streams = Streams {
                 seed,

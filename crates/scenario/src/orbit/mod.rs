@@ -6,3 +6,4 @@ pub(crate) mod resolve;
 pub(crate) mod schema;
 pub(crate) mod serialize;
 pub(crate) mod settings;
+pub(crate) mod variation;

@@ -1,16 +1,17 @@
 //! The path of a link over satellites, as changes of its delay and outages.
 
-use bentpipe_link::{Changes, Outages, Profile};
-use bentpipe_orbits::{LIGHT, PathRequest, Routing, Selection, Site, Stretch, timeline};
-use bentpipe_types::{Distribution, RandomStream, Span};
+use bentpipe_link::{Changes, LossRates, Outages, Profile};
+use bentpipe_orbits::{LIGHT, PathRequest, Routing, Sample, Selection, Site, Stretch, timeline};
+use bentpipe_types::{RandomStream, Span};
 
 use crate::changes::outages::{in_flight, sending};
 use crate::error::quoted;
 use crate::fault::{Fault, Segment, fault};
+use crate::link::settings::Way;
 use crate::orbit::schema::{OverName, PathFile, SelectName};
 use crate::orbit::settings::{LinkPath, Orbits};
-use crate::quantity::random::RandomLength;
-use crate::quantity::time::{LONGEST_DELAY, Length, length_within};
+use crate::orbit::variation::Variation;
+use crate::quantity::time::{Length, length_within};
 use crate::suggest::suggest;
 
 /// Default time between two decisions: Starlink's (Mohan et al., WWW 2024).
@@ -84,6 +85,15 @@ pub(crate) fn resolve_path(
     };
     let handover = outage("handover", file.handover, Span::ZERO)?;
     let gateway_handover = outage("gateway_handover", file.gateway_handover, handover)?;
+    let variation = match &file.variation {
+        None => None,
+        Some(of) => Some(
+            Variation::resolve(of, slot, duration).map_err(|(key, message)| {
+                let keys = ["links", link, "path", "variation", key];
+                fault(if key.is_empty() { &keys[..4] } else { &keys }, message)
+            })?,
+        ),
+    };
     let hysteresis = match file.hysteresis {
         None => 0.0,
         Some(_) if selection != Selection::Highest => {
@@ -143,7 +153,7 @@ pub(crate) fn resolve_path(
         slot,
         hysteresis,
         extra_delay: file.extra_delay.map_or(Span::ZERO, |delay| delay.0),
-        variation: file.variation.map(|RandomLength(variation)| variation),
+        variation,
         handover,
         gateway_handover,
         sending: sending(file.sending),
@@ -152,6 +162,7 @@ pub(crate) fn resolve_path(
             .es_n0_range
             .map(|range| range.0)
             .or(satellites.altitude),
+        duration,
         timeline,
     })
 }
@@ -184,41 +195,25 @@ impl LinkPath {
     /// given otherwise.
     pub(crate) fn add_to(&self, changes: &mut Changes) {
         changes.delay = self.delays();
+        if let Some(losses) = self.losses() {
+            changes.losses = Some(losses);
+        }
         changes.outages.extend(self.outages());
     }
 
     /// Returns the delay in addition to propagation, on average over the slots.
     pub(crate) fn further_delay(&self) -> Span {
-        let mean = self.variation.map_or(0.0, Distribution::mean);
-        self.extra_delay + span(mean)
+        let mean = self.variation.map(|of| of.mean(self.slot));
+        self.extra_delay + mean.unwrap_or(Span::ZERO)
     }
 
-    /// Draws the further delay of each slot from the seed: the same in both directions.
-    pub(crate) fn vary(&self, changes: &mut Changes, link: &str, seed: u64) {
+    /// Draws the variation of a direction's delay from the seed.
+    pub(crate) fn vary(&self, changes: &mut Changes, link: &str, way: Way, seed: u64) {
         let (Some(variation), Some(profile)) = (self.variation, &changes.delay) else {
             return;
         };
-        let mut random = RandomStream::new(seed, link, "slot variation");
-        let mean = span(variation.mean());
-        let mut drawn: Vec<Span> = Vec::new();
-        let mut in_slot = |delay: Span, slot: u64| {
-            while drawn.len() as u64 <= slot {
-                drawn.push(variation.span(&mut random).min(LONGEST_DELAY));
-            }
-            delay.saturating_sub(mean) + drawn[slot as usize]
-        };
-        let moment = Span::from_nanos(1);
-        let mut points: Vec<(Span, Span)> = Vec::with_capacity(profile.steps().len());
-        for (at, delay) in profile.steps() {
-            let slot = at.as_nanos() / self.slot.as_nanos();
-            let begins = at.as_nanos().is_multiple_of(self.slot.as_nanos());
-            let just_before = at.saturating_sub(moment);
-            if begins && slot > 0 && points.last().is_none_or(|(last, _)| *last < just_before) {
-                points.push((just_before, in_slot(*delay, slot - 1)));
-            }
-            points.push((*at, in_slot(*delay, slot)));
-        }
-        changes.delay = Profile::ramps_through(points, None);
+        let random = |purpose: &str| RandomStream::new(seed, link, purpose);
+        changes.delay = variation.vary(profile, self.slot, self.duration, &random, way.name());
     }
 
     /// Returns the delay over time. It is linear between samples, and changes at once at a
@@ -247,6 +242,38 @@ impl LinkPath {
             }
         }
         Profile::ramps_through(points, None)
+    }
+
+    /// Returns the loss rates of its variation over time, or `None` without losses.
+    pub(crate) fn losses(&self) -> Option<Profile<LossRates>> {
+        self.variation?.losses(self.slot, self.duration)
+    }
+
+    /// Returns a quantity at an instant, or `None` in a gap.
+    pub(crate) fn value(&self, quantity: PathQuantity, at: Span) -> Option<f64> {
+        let seconds = at.as_secs_f64();
+        let stretches = &self.timeline.stretches;
+        let place = stretches.partition_point(|stretch| stretch.begins <= seconds);
+        let stretch = stretches.get(place.checked_sub(1)?)?;
+        let route = stretch.route.as_ref()?;
+        let samples = &stretch.samples;
+        let after = samples.partition_point(|sample| sample.at <= seconds);
+        let before = samples.get(after.saturating_sub(1))?;
+        let after = samples.get(after).unwrap_or(before);
+        let part = if after.at > before.at {
+            (seconds - before.at) / (after.at - before.at)
+        } else {
+            0.0
+        };
+        let between = |of: fn(&Sample) -> f64| of(before) + part * (of(after) - of(before));
+        Some(match quantity {
+            PathQuantity::Delay => between(Sample::delay_s) + self.further_delay().as_secs_f64(),
+            PathQuantity::Elevation => between(|sample| sample.elevation),
+            PathQuantity::Range => between(|sample| sample.range),
+            PathQuantity::Satellite => route.serving() as f64,
+            PathQuantity::Satellites => route.satellites.len() as f64,
+            PathQuantity::Gateway => route.gateway as f64,
+        })
     }
 
     /// Returns the outages with their effects on packets.
@@ -285,6 +312,23 @@ impl LinkPath {
         found
     }
 
+    /// Returns the times at which another gateway than the one before begins to serve, also after a
+    /// gap.
+    pub(crate) fn gateway_changes(&self) -> Vec<Span> {
+        let mut serving = None;
+        let mut changes = Vec::new();
+        for stretch in &self.timeline.stretches {
+            let Some(route) = &stretch.route else {
+                continue;
+            };
+            if serving.is_some_and(|serving| serving != route.gateway) {
+                changes.push(span(stretch.begins));
+            }
+            serving = Some(route.gateway);
+        }
+        changes
+    }
+
     /// Returns the attenuation of the terminal's signal over time in dB, relative to the distance
     /// for which its Es/N0 is given: it grows with the square of the distance.
     pub(crate) fn spreading(&self, reference: f64) -> Vec<(Span, f64)> {
@@ -305,6 +349,62 @@ impl LinkPath {
         }
         steps
     }
+}
+
+/// Declares the quantities of a path that probes can record.
+macro_rules! path_quantities {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $unit:literal,)+) => {
+        /// A quantity of a path over satellites.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum PathQuantity {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl PathQuantity {
+            /// All quantities.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Returns the name in scenario files.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// Returns the unit.
+            #[must_use]
+            pub fn unit(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $unit,)+
+                }
+            }
+
+            /// Returns the meaning: the documentation of the variant.
+            #[must_use]
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+path_quantities! {
+    /// Delay in one direction as in the table `paths` of `bentpipe orbit`: propagation,
+    /// `extra_delay`, and the mean of `variation`.
+    Delay = "delay" in "s",
+    /// Elevation of the serving satellite at the terminal.
+    Elevation = "elevation" in "deg",
+    /// Distance from the terminal to the serving satellite.
+    Range = "range" in "m",
+    /// Number of the serving satellite in its constellation, from 0.
+    Satellite = "satellite" in "code",
+    /// Satellites on the path.
+    Satellites = "satellites" in "satellites",
+    /// Number of the gateway in `to`, from 0.
+    Gateway = "gateway" in "code",
 }
 
 /// A time at which a path carries nothing.

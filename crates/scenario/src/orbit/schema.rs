@@ -1,12 +1,17 @@
 //! `[constellations.NAME]`, `[sites.NAME]` and the `path` of a link.
 
+use std::fmt;
+
 use bentpipe_types::words;
 use schemars::{JsonSchema, json_schema};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::changes::schema::{InFlightName, SendingName};
 use crate::quantity::angle::Angle;
 use crate::quantity::distance::Distance;
+use crate::quantity::probability::Probability;
 use crate::quantity::random::RandomLength;
 use crate::quantity::scalar::inline_schema;
 use crate::quantity::time::{Delay, Length};
@@ -117,9 +122,11 @@ pub struct PathFile {
     /// Delay in each direction in addition to propagation: scheduling, framing, processing.
     /// Default: "0 s".
     pub extra_delay: Option<Delay>,
-    /// Further delay of each slot in each direction, drawn from the seed: "uniform(0 ms, 8 ms)".
-    /// The operator's scheduling makes slots differ by more than the geometry does. Default: none.
-    pub variation: Option<RandomLength>,
+    /// Variation of delay and losses beyond the geometry, drawn from the seed: the further delay of
+    /// each slot ("uniform(0 ms, 8 ms)"), a preset with published measurements
+    /// ("starlink-europe-2023", "starlink-australia-2024", "starlink-replayer-2025"; `bentpipe list
+    /// variations` has their sources), or a table. Default: none.
+    pub variation: Option<VariationFile>,
     /// Duration of the outage at a change of the terminal's satellite, or of the gateway's.
     /// Default: "0 s", none.
     pub handover: Option<Length>,
@@ -136,6 +143,45 @@ pub struct PathFile {
     /// Time between two samples of the delay, which is linear in between. "10 ms" to "60 s".
     /// Default: "1 s".
     pub step: Option<Length>,
+}
+
+/// The key `variation` of a path.
+#[derive(Clone, PartialEq, Debug)]
+pub enum VariationFile {
+    /// The further delay of each slot.
+    Slots(RandomLength),
+    /// Name of a preset.
+    Preset(String),
+    /// A table.
+    Table(Box<VariationTable>),
+}
+
+/// Variation of a path's delay and losses. Each key replaces that of `preset`. The boundaries of
+/// slots are every `slot`, whether the satellite changes or not: terminals cannot tell.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct VariationTable {
+    /// Published measurements: "starlink-europe-2023", "starlink-australia-2024" or
+    /// "starlink-replayer-2025". Default: none, and the keys below are zero.
+    pub preset: Option<String>,
+    /// Further delay of each slot, the same in both directions: "uniform(0 ms, 8 ms)".
+    pub offset: Option<RandomLength>,
+    /// Further delay that changes within a slot, in each direction on its own. Packets keep their
+    /// order, unless `in_order` is false.
+    pub jitter: Option<RandomLength>,
+    /// Time between two changes of the jitter. At least "1 ms". Default: "20 ms".
+    pub jitter_every: Option<Length>,
+    /// Further delay around each boundary of slots, drawn for each boundary and direction.
+    pub spike: Option<RandomLength>,
+    /// Duration of spikes before the boundary. Default: "75 ms" (Casparsen et al., 2026).
+    pub spike_before: Option<Length>,
+    /// Duration of spikes after the boundary. At least "1 ms". Default: "140 ms" (Casparsen et al.,
+    /// 2026).
+    pub spike_after: Option<Length>,
+    /// Probability that a packet is lost, in addition to the losses of `errors`.
+    pub packet_loss_rate: Option<Probability>,
+    /// The same during spikes. Default: as `packet_loss_rate`.
+    pub boundary_loss_rate: Option<Probability>,
 }
 
 words! {
@@ -192,3 +238,42 @@ inline_schema!(SiteNames, |_generator| json_schema!({
     ],
     "examples": ["gateway", ["gateway-north", "gateway-south"]],
 }));
+
+impl<'de> Deserialize<'de> for VariationFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Variations;
+        impl<'de> Visitor<'de> for Variations {
+            type Value = VariationFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(r#"a time such as "uniform(0 ms, 8 ms)", a preset, or a table"#)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<VariationFile, E> {
+                let is_name = text.starts_with(|first: char| first.is_ascii_alphabetic())
+                    && !text.contains('(');
+                if is_name {
+                    return Ok(VariationFile::Preset(text.to_owned()));
+                }
+                text.parse().map(VariationFile::Slots).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<VariationFile, A::Error> {
+                let table = VariationTable::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(VariationFile::Table(Box::new(table)))
+            }
+        }
+        deserializer.deserialize_any(Variations)
+    }
+}
+
+inline_schema!(VariationFile, |generator| {
+    let table = generator.subschema_for::<VariationTable>();
+    json_schema!({
+        "anyOf": [
+            { "type": "string" },
+            table,
+        ],
+        "examples": ["uniform(0 ms, 8 ms)", "starlink-europe-2023"],
+    })
+});

@@ -6,7 +6,6 @@ use bentpipe_orbits::{Routing, Selection};
 
 use crate::orbit::schema::{OverName, SelectName};
 use crate::orbit::settings::{LinkPath, Orbits};
-use crate::quantity::random::RandomLength;
 
 /// Returns a path as data: its ends, its rules, and what they amount to over the run.
 pub(crate) fn path_data(path: &LinkPath, orbits: &Orbits) -> Value {
@@ -28,7 +27,7 @@ pub(crate) fn path_data(path: &LinkPath, orbits: &Orbits) -> Value {
         "slot_s": path.slot.as_secs_f64(),
         "hysteresis_deg": path.hysteresis,
         "extra_delay_s": path.extra_delay.as_secs_f64(),
-        "variation": path.variation.map(|variation| RandomLength(variation).to_string()),
+        "variation": path.variation.map(|variation| variation.data()),
         "handover_s": path.handover.as_secs_f64(),
         "gateway_handover_s": path.gateway_handover.as_secs_f64(),
         "handovers": timeline.handovers(),

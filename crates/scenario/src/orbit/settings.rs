@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bentpipe_link::{InFlight, Sending};
 use bentpipe_orbits::{Constellation, Routing, Selection, Site, Timeline};
-use bentpipe_types::{Distribution, Span};
+use bentpipe_types::Span;
+
+use crate::orbit::variation::Variation;
 
 /// The constellations and sites of a scenario.
 #[derive(Clone, Debug, Default)]
@@ -64,8 +66,8 @@ pub struct LinkPath {
     pub hysteresis: f64,
     /// Delay in each direction in addition to propagation.
     pub extra_delay: Span,
-    /// Further delay of each slot.
-    pub variation: Option<Distribution>,
+    /// Variation of delay and losses beyond the geometry.
+    pub variation: Option<Variation>,
     /// Outage at a change of the satellite.
     pub handover: Span,
     /// Outage at a change of the gateway.
@@ -76,6 +78,8 @@ pub struct LinkPath {
     pub in_flight: InFlight,
     /// Distance in metres for which the Es/N0 of `acm` holds.
     pub es_n0_range: Option<f64>,
+    /// Duration of the run.
+    pub(crate) duration: Span,
     /// The satellites over time.
     pub timeline: Timeline,
 }

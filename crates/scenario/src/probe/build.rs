@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bentpipe_sim::{FlowQuantity, LinkQuantity, Network, Probe, ProbeTarget, Sampling};
-use bentpipe_types::Span;
+use bentpipe_types::{Span, Time};
 
 use crate::link::settings::Way;
 use crate::probe::settings::Series;
@@ -33,7 +33,7 @@ pub(crate) fn set_probes(
     if options.workbench_probes {
         let mut probes = choose_probes(scenario, &WORKBENCH_PROBES);
         for probe in &named.series {
-            let target = target(scenario, probe.of);
+            let target = target(scenario, probe.of, network);
             if probes.iter().all(|there| there.target != target) {
                 let name = probe.name.clone();
                 probes.push(Probe { name, target });
@@ -47,7 +47,7 @@ pub(crate) fn set_probes(
             .iter()
             .map(|probe| Probe {
                 name: probe.name.clone(),
-                target: target(scenario, probe.of),
+                target: target(scenario, probe.of, network),
             })
             .collect();
         if default_probes {
@@ -225,10 +225,15 @@ fn round_robin_by_table<'t>(tables: impl Iterator<Item = &'t str>, most: usize) 
 }
 
 /// Returns the probe target of a series.
-fn target(scenario: &Scenario, series: Series) -> ProbeTarget {
+fn target(scenario: &Scenario, series: Series, network: &mut Network) -> ProbeTarget {
     match series {
         Series::Flow(flow, of) => ProbeTarget::Flow(flow, of),
         Series::Gateway(node, gauge, _) => ProbeTarget::Node(node, gauge),
+        Series::Path(link, of) => {
+            let path = scenario.links[link].path.clone();
+            let value = move |now: Time| path.as_ref()?.value(of, now.since(Time::ZERO));
+            ProbeTarget::Known(network.add_known(of.unit(), Box::new(value)))
+        }
         // A direction that does not exist cannot be named: the file would have been refused.
         Series::Link(link, way, of) => ProbeTarget::Direction(
             scenario.direction_index(link, way).unwrap_or(usize::MAX),

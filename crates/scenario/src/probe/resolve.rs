@@ -12,10 +12,14 @@ use crate::hints::{list, suggested_series};
 use crate::limits::{MAX_RECORDS, MAX_SERIES};
 use crate::link::settings::{Link, Way};
 use crate::node::settings::{Node, NodeKind};
+use crate::orbit::path::PathQuantity;
 use crate::probe::schema::ProbesFile;
 use crate::probe::settings::{Probe, Probes, Series};
 use crate::quantity::time::{Interval, Length, SHORTEST_INTERVAL};
 use crate::suggest::suggest;
+
+/// Word for a link's path over satellites in the name of a series, in place of a direction.
+const PATH: &str = "path";
 
 /// The flows, links and gateways that series may name.
 pub(crate) struct SeriesOwners<'a> {
@@ -47,6 +51,11 @@ pub(crate) fn resolve_probes(
             && owners.made_links[members.first].direction(way).is_none()
         {
             return refuse(format!("{} has no {way}: it is one_way", quoted(owner)));
+        }
+        if let Quantity::Path(_) = rest
+            && owners.made_links[members.first].path.is_none()
+        {
+            return refuse(format!("{} has no path over satellites", quoted(owner)));
         }
         if series.len().saturating_add(members.len()) > MAX_SERIES {
             return refuse(format!("expected at most {MAX_SERIES} series"));
@@ -119,6 +128,7 @@ fn check_records(
 enum Quantity {
     Flow(FlowQuantity),
     Link(Way, LinkQuantity),
+    Path(PathQuantity),
     Gateway(usize, Gauge),
 }
 
@@ -127,6 +137,7 @@ impl Quantity {
         match self {
             Self::Flow(series) => Series::Flow(index, *series),
             Self::Link(way, series) => Series::Link(index, *way, *series),
+            Self::Path(series) => Series::Path(index, *series),
             Self::Gateway(gauge, of) => Series::Gateway(index, *gauge, of.unit),
         }
     }
@@ -135,6 +146,7 @@ impl Quantity {
         match self {
             Self::Flow(series) => series.name().to_owned(),
             Self::Link(way, series) => format!("{way}.{}", series.name()),
+            Self::Path(series) => format!("{PATH}.{}", series.name()),
             Self::Gateway(_, of) => of.name.to_owned(),
         }
     }
@@ -176,6 +188,15 @@ fn owner_of<'t>(
             let Some(members) = links.find(link) else {
                 return Err(links.missing(link));
             };
+            if way == PATH {
+                let series = word(
+                    series,
+                    PathQuantity::ALL,
+                    PathQuantity::name,
+                    "series of a path",
+                )?;
+                return Ok((link, Quantity::Path(series), members));
+            }
             let way = word(way, Way::ALL, Way::name, "direction of a link")?;
             let series = word(
                 series,

@@ -7,12 +7,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::gateway::schema::GatewayKind;
+use crate::orbit::path::PathQuantity;
 use crate::quantity::time::{Interval, Length};
 
 /// Series to record over time.
 ///
 /// The tables below list the quantities. A quantity of a flow is FLOW.NAME, one of a link direction
-/// LINK.forward.NAME or LINK.return.NAME, one of a host or gateway NODE.NAME. Totals count from the
+/// LINK.forward.NAME or LINK.return.NAME, one of a path over satellites LINK.path.NAME, one of a
+/// host or gateway NODE.NAME. Totals count from the
 /// start of the run. For a flow with several connections, delivered, received and goodput are
 /// totals; the others are those of the connection that was opened last.
 ///
@@ -30,7 +32,7 @@ pub struct ProbesFile {
     pub interval: Interval,
     /// With interval = "every-change", the interval of goodput, measured_rtt, utilization, granted
     /// and queue_max. They are averages or maxima since the last sample, and have no value at an
-    /// instant. Default: "100 ms".
+    /// instant. Quantities of paths, which always change, have the same interval. Default: "100 ms".
     pub averages_every: Option<Length>,
 }
 
@@ -47,6 +49,10 @@ fn quantities() -> Value {
             .map(|each| entry(each.name(), each.unit(), each.description()))
             .collect::<Value>(),
         "LINK.forward.NAME, LINK.return.NAME": LinkQuantity::ALL
+            .iter()
+            .map(|each| entry(each.name(), each.unit(), each.description()))
+            .collect::<Value>(),
+        "LINK.path.NAME, of a link with a path over satellites": PathQuantity::ALL
             .iter()
             .map(|each| entry(each.name(), each.unit(), each.description()))
             .collect::<Value>(),

@@ -4,6 +4,7 @@ use bentpipe_sim::{FlowQuantity, LinkQuantity};
 use bentpipe_types::Span;
 
 use crate::link::settings::Way;
+use crate::orbit::path::PathQuantity;
 use crate::quantity::time::Interval;
 
 /// Series to record over time.
@@ -33,6 +34,8 @@ pub enum Series {
     Flow(usize, FlowQuantity),
     /// Index of a link, its direction, and its quantity.
     Link(usize, Way, LinkQuantity),
+    /// Index of a link with a path over satellites, and the path's quantity.
+    Path(usize, PathQuantity),
     /// A gateway: the index of its node, the index of its gauge, and the gauge's unit.
     Gateway(usize, usize, &'static str),
 }
@@ -44,17 +47,20 @@ impl Series {
         match self {
             Self::Flow(_, series) => series.unit(),
             Self::Link(_, _, series) => series.unit(),
+            Self::Path(_, series) => series.unit(),
             Self::Gateway(_, _, unit) => unit,
         }
     }
 
-    /// Whether each value is an average or a maximum since the last sample, and so undefined at an
-    /// instant.
+    /// Whether it is sampled at an interval even if every change is recorded: an average or a
+    /// maximum since the last sample, which is undefined at an instant, or a quantity of a path,
+    /// which changes all the time.
     #[must_use]
     pub fn is_average(self) -> bool {
         match self {
             Self::Flow(_, series) => series.is_average(),
             Self::Link(_, _, series) => series.is_average(),
+            Self::Path(..) => true,
             Self::Gateway(..) => false,
         }
     }

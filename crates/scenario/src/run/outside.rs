@@ -51,7 +51,7 @@ impl Outside {
             .flows
             .retain(|flow| !outside.contains(&flow.from) && !outside.contains(&flow.to));
         let probes = &mut inside.probes.series;
-        probes.retain(|probe| matches!(probe.of, Series::Link(..)));
+        probes.retain(|probe| matches!(probe.of, Series::Link(..) | Series::Path(..)));
         let plans = plans(scenario, options.seed.unwrap_or(scenario.seed))?;
         let mut put = |index, config| put(index, config, &plans);
         let multicast_channels = multicast_channels(scenario);

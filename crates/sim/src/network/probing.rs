@@ -7,7 +7,9 @@ use rustc_hash::FxHashSet;
 use super::fast::FastPaths;
 use super::segments::SegmentProbe;
 use super::{FlowEnd, FlowSlot, Network};
-use crate::probe::{ActiveProbe, FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
+use crate::probe::{
+    ActiveProbe, FlowQuantity, KnownQuantity, LinkQuantity, Probe, ProbeTarget, Sampling,
+};
 use crate::schedule::ComponentId;
 
 /// The probes of a network by sampling kind.
@@ -33,9 +35,17 @@ pub(super) struct Probes {
     pub(super) settled: bool,
     /// Probes of segments.
     pub(super) segments: Vec<SegmentProbe>,
+    /// Functions of time, with their units.
+    known: Vec<(&'static str, KnownQuantity)>,
 }
 
 impl Network {
+    /// Adds a function of time that probes can record, and returns its index.
+    pub fn add_known(&mut self, unit: &'static str, value: KnownQuantity) -> usize {
+        self.probes.known.push((unit, value));
+        self.probes.known.len() - 1
+    }
+
     /// Adds probes, before the run.
     pub fn probe(&mut self, probes: Vec<Probe>, sampling: Sampling) {
         let (rates, most) = match sampling {
@@ -49,6 +59,7 @@ impl Network {
                 ProbeTarget::Node(node, gauge) => {
                     self.gauges(node).get(gauge).map_or("", |gauge| gauge.unit)
                 }
+                ProbeTarget::Known(index) => self.probes.known[index].0,
                 target => unit(target),
             };
             let series = self.trace.open(probe.name, unit);
@@ -110,7 +121,10 @@ impl Network {
         let directions = self.probes.sampled.iter().map(|probe| probe.target);
         directions.filter_map(|target| match target {
             ProbeTarget::Direction(index, quantity) => Some((index as u16, quantity)),
-            ProbeTarget::Flow(..) | ProbeTarget::Goodput(..) | ProbeTarget::Node(..) => None,
+            ProbeTarget::Flow(..)
+            | ProbeTarget::Goodput(..)
+            | ProbeTarget::Node(..)
+            | ProbeTarget::Known(_) => None,
         })
     }
 
@@ -233,6 +247,7 @@ impl Network {
                     self.look_at_direction(index, quantity, probe, elapsed)
                 }
                 ProbeTarget::Node(node, gauge) => self.node_value(node, gauge),
+                ProbeTarget::Known(index) => (self.probes.known[index].1)(self.now),
             };
             if let Some(value) = value {
                 self.trace.record(probe.series, self.now, value);
@@ -280,7 +295,9 @@ impl Network {
             let value = match probe.target {
                 ProbeTarget::Flow(flow, quantity) => self.flow_value(flow, quantity),
                 ProbeTarget::Node(node, gauge) => self.node_value(node, gauge),
-                ProbeTarget::Direction(..) | ProbeTarget::Goodput(..) => None,
+                ProbeTarget::Direction(..) | ProbeTarget::Goodput(..) | ProbeTarget::Known(_) => {
+                    None
+                }
             };
             if let Some(value) = value
                 && probe.last != Some(value)
@@ -442,9 +459,10 @@ fn put_together(target: ProbeTarget) -> fn(Option<f64>, f64) -> f64 {
         ProbeTarget::Direction(_, LinkQuantity::QueueMax) => {
             |before, after| before.map_or(after, |before| before.max(after))
         }
-        ProbeTarget::Flow(..) | ProbeTarget::Direction(..) | ProbeTarget::Node(..) => {
-            |_, after| after
-        }
+        ProbeTarget::Flow(..)
+        | ProbeTarget::Direction(..)
+        | ProbeTarget::Node(..)
+        | ProbeTarget::Known(_) => |_, after| after,
     }
 }
 
@@ -460,7 +478,7 @@ fn unit(target: ProbeTarget) -> &'static str {
         ProbeTarget::Goodput(..) => "bit/s",
         ProbeTarget::Flow(_, quantity) => quantity.unit(),
         ProbeTarget::Direction(_, quantity) => quantity.unit(),
-        // The node provides the unit.
-        ProbeTarget::Node(..) => "",
+        // They have units of their own.
+        ProbeTarget::Node(..) | ProbeTarget::Known(_) => "",
     }
 }

@@ -18,6 +18,27 @@ RULES: Final = ("reno", "cubic", "hybla", "bbr", "bbr3")
 # Random losses in addition to those at handovers.
 LOSSES: Final = (0.0, 0.01)
 SATELLITES: Final = ("oneweb", "geo")
+# The preset of a path's variation with losses, as measured in Australia.
+MEASURED: Final = "starlink-australia-2024"
+# What stands at the point of presence between a sender with CUBIC and the satellites.
+SPLITTING: Final[Mapping[str, str]] = {
+    "router": '{ kind = "router" }',
+    "split": '{ kind = "split", facing = "satellite" }',
+    "split with BBR": (
+        '{ kind = "split", facing = "satellite", tcp = { congestion_control = "bbr" } }'
+    ),
+}
+# Whether gateways at both ends of an office's satellite link split connections.
+PAIRS: Final[Mapping[str, str]] = {
+    "router": '{ kind = "router" }',
+    "split": '{ kind = "split", facing = "satellite" }',
+    "multiplexed": '{ kind = "split", facing = "satellite", multiplex = 2, warm_path = true }',
+}
+# What an operator does with a terminal's address when the gateway changes.
+ADDRESSES: Final[Mapping[str, str]] = {
+    "kept": '{ kind = "router" }',
+    "changed": '{ kind = "nat", facing = "satellite" }',
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +112,35 @@ def rule(name: str, loss: float, seed: int) -> Cell:
     )
 
 
+def measured(name: str, seed: int, gateway: str = "router") -> Cell:
+    """Return a download of 30 s with a window rule, over the measured variation and losses."""
+    return Cell(
+        file="download",
+        settings=(
+            ("duration", "30 s"),
+            ("hosts.server.tcp.congestion_control", name),
+            ("links.satellite.path.handover", "0 s"),
+            ("links.satellite.path.variation", MEASURED),
+            ("gateways.pop", SPLITTING[gateway]),
+            ("seed", str(seed)),
+        ),
+    )
+
+
+def address(kept: str) -> Cell:
+    """Return a download and a call of four minutes, while the satellite's gateway changes."""
+    return Cell(
+        file="download",
+        settings=(
+            ("duration", "240 s"),
+            ("sites.gateway.longitude", "4 deg"),
+            ("sites.east", '{ latitude = "50 deg", longitude = "23 deg" }'),
+            ("links.satellite.path.to", '["gateway", "east"]'),
+            ("gateways.pop", ADDRESSES[kept]),
+        ),
+    )
+
+
 def to_city(city: City, *, shell: str = HANDLEY) -> Cell:
     """Return the path from London to a city over inter-satellite links."""
     return Cell(
@@ -103,10 +153,12 @@ def to_city(city: City, *, shell: str = HANDLEY) -> Cell:
     )
 
 
-def office(satellites: str, seed: int) -> Cell:
+def office(satellites: str, seed: int, gateways: str = "router") -> Cell:
     """Return the pages of an office over OneWeb or a geostationary satellite."""
-    settings = (("links.satellite.path.constellation", satellites), ("seed", str(seed)))
-    return Cell(file="office", settings=settings)
+    settings = [("links.satellite.path.constellation", satellites), ("seed", str(seed))]
+    if gateways != "router":
+        settings += [(f"gateways.{end}", PAIRS[gateways]) for end in ("pop", "terminal")]
+    return Cell(file="office", settings=tuple(settings))
 
 
 def ship() -> Cell:
@@ -121,6 +173,19 @@ def every_cell(quick: bool) -> list[Cell]:
         *(latitude(degrees) for degrees in LATITUDES),
         *(rule(name, loss, seed) for name in RULES for loss in LOSSES for seed in seeds),
         *(to_city(city, shell=shell) for shell in SHELLS for city in CITIES),
-        *(office(satellites, seed) for satellites in SATELLITES for seed in seeds),
+        *(measured(name, seed) for name in RULES for seed in seeds),
+        *(
+            measured("cubic", seed, gateway)
+            for gateway in SPLITTING
+            if gateway != "router"
+            for seed in seeds
+        ),
+        *(address(kept) for kept in ADDRESSES),
+        *(
+            office(satellites, seed, gateways)
+            for gateways in PAIRS
+            for satellites in SATELLITES
+            for seed in seeds
+        ),
         ship(),
     ]

@@ -10,7 +10,16 @@ import numpy as np
 
 from bentpipe.orbits import Orbit, orbit
 from bentpipe.studies.evidence import Runs
-from bentpipe.studies.leo_orbits.cells import LONDON, SEEDS, Cell, City, office, rule, to_city
+from bentpipe.studies.leo_orbits.cells import (
+    LONDON,
+    SEEDS,
+    Cell,
+    City,
+    measured,
+    office,
+    rule,
+    to_city,
+)
 
 LIGHT_M_PER_S = 299_792_458.0
 # Light in glass is slower by this factor (Handley 2018).
@@ -33,13 +42,19 @@ class Evidence(Runs[Cell]):
 
     def goodput_bps(self, name: str, loss: float) -> list[float]:
         """Return the goodput with a window rule by seed."""
-        cells = [rule(name, loss, seed) for seed in SEEDS]
+        return self._goodputs([rule(name, loss, seed) for seed in SEEDS])
+
+    def measured_bps(self, name: str, gateway: str = "router") -> list[float]:
+        """Return the goodput over the measured variation by seed."""
+        return self._goodputs([measured(name, seed, gateway) for seed in SEEDS])
+
+    def _goodputs(self, cells: list[Cell]) -> list[float]:
         runs = [self.result(each) for each in cells if self.has(each)]
         return [float(each.flow("download").goodput_bps) for each in runs]
 
-    def page_ms(self, satellites: str) -> list[float]:
+    def page_ms(self, satellites: str, gateways: str = "router") -> list[float]:
         """Return the median page load time of an office by seed, over its users."""
-        cells = [office(satellites, seed) for seed in SEEDS]
+        cells = [office(satellites, seed, gateways) for seed in SEEDS]
         return [self._page_ms(each) for each in cells if self.has(each)]
 
     def _page_ms(self, cell: Cell) -> float:

@@ -15,6 +15,7 @@ from bentpipe.studies.leo_orbits.cells import (
     LONDON,
     LOSSES,
     City,
+    address,
     latitude,
     office,
     ship,
@@ -93,6 +94,57 @@ def _bbr_over_cubic(losses: tuple[float, ...]) -> Measure:
     return measured
 
 
+def _over_cubic(evidence: Evidence) -> Measurement:
+    cubic = median(evidence.measured_bps("cubic"))
+    rates = {name: median(evidence.measured_bps(name)) for name in ("bbr", "bbr3")}
+    listed = ", ".join(f"{name} {rate / 1e6:.0f}" for name, rate in rates.items())
+    return Measurement(
+        measured=f"{listed}, cubic {cubic / 1e6:.1f} Mbit/s",
+        values={"over_cubic": [ratio(rate, cubic) for rate in rates.values()]},
+    )
+
+
+def _address(evidence: Evidence) -> Measurement:
+    changed, kept = (
+        float(evidence.result(address(name)).flow("download").bytes_delivered)
+        for name in ("changed", "kept")
+    )
+    moses = [
+        end["mos"]
+        for call in evidence.result(address("changed")).flow("call").extra["calls"]
+        for end in (call["there"], call["back"])
+    ]
+    return Measurement(
+        measured=(
+            f"{changed / 1e6:,.0f} of {kept / 1e6:,.0f} MB; the call's MOS {min(moses):.1f} or more"
+        ),
+        values={"delivered_over_kept": [ratio(changed, kept)], "call_mos": [min(moses)]},
+    )
+
+
+def _split_with_bbr(evidence: Evidence) -> Measurement:
+    split, bbr = (
+        median(evidence.measured_bps(*each)) for each in (("cubic", "split with BBR"), ("bbr",))
+    )
+    return Measurement(
+        measured=f"{split / 1e6:.0f} Mbit/s, {bbr / 1e6:.0f} with BBR at the sender",
+        values={"split_over_bbr": [ratio(split, bbr)]},
+    )
+
+
+def _pair_on_leo(evidence: Evidence) -> Measurement:
+    gains = {}
+    for satellites in ("geo", "oneweb"):
+        plain, paired = (
+            median(evidence.page_ms(satellites, each)) for each in ("router", "multiplexed")
+        )
+        gains[satellites] = ratio(plain, paired)
+    return Measurement(
+        measured=f"{gains['geo']:.2f} times faster by GEO, {gains['oneweb']:.2f} by OneWeb",
+        values={"geo_gain": [gains["geo"]], "gain_over_leo": [gains["geo"] / gains["oneweb"]]},
+    )
+
+
 def _pages(evidence: Evidence) -> Measurement:
     geo, leo = (median(evidence.page_ms(name)) for name in ("geo", "oneweb"))
     return Measurement(
@@ -124,7 +176,11 @@ _MEASURES: Final[dict[str, Measure]] = {
     "oneweb-polar": _oneweb_polar,
     "bbr-above-cubic": _bbr_over_cubic(LOSSES),
     "bbr-six-times": _bbr_over_cubic(LOSSES[:1]),
+    "both-bbr-above-cubic": _over_cubic,
+    "address-breaks-downloads": _address,
+    "gateway-with-bbr": _split_with_bbr,
     "pages-eight-times": _pages,
+    "gateways-less-on-leo": _pair_on_leo,
     "edge-of-the-shell": _edge,
     "ship-between": _ship,
 }
