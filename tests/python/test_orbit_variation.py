@@ -240,11 +240,16 @@ def test_series_of_a_path_are_written(tmp_path: Path, bentpipe: Any) -> None:
     series = '["satellite.path.delay", "satellite.path.elevation", "satellite.path.satellites"]'
     words = ("--set", f"probes.series={series}", "--set", "duration=20s", "--out", out)
     assert bentpipe("run", "leo-office", *words).status == 0
-    (file,) = out.glob("*.parquet")
-    table = pq.read_table(file).to_pandas()
-    text = table.to_string()
-    assert "satellite.path.delay" in text or "satellite.path.delay" in table.columns
-    assert "satellite.path.elevation" in text or "satellite.path.elevation" in table.columns
+    table = pq.read_table(out / "probes.parquet").to_pandas()
+    units = dict(zip(table["series"], table["unit"], strict=True))
+    assert units == {
+        "satellite.path.delay": "s",
+        "satellite.path.elevation": "deg",
+        "satellite.path.satellites": "satellites",
+    }
+    elevation = table[table["series"] == "satellite.path.elevation"]["value"]
+    assert len(elevation) > 30
+    assert elevation.between(25.0, 90.0).all()
 
 
 def test_presets_are_listed_with_their_sources(bentpipe: Any) -> None:

@@ -167,9 +167,9 @@ mod tests {
             inside: vec![INSIDE],
             changes: vec![Time::ZERO + Span::from_secs(10)],
         });
-        let mut routes = Routes::default();
-        routes.insert(TERMINAL, INSIDE);
-        routes.insert(SERVER, OUTSIDE);
+        let mut routes = Routes::new(Address(0), 2, 3);
+        routes.add(TERMINAL, INSIDE);
+        routes.add(SERVER, OUTSIDE);
         agent.routes(routes);
         (agent, World::new(RandomStream::new(1, "test", "test")))
     }

@@ -32,7 +32,8 @@ pub struct ProbesFile {
     pub interval: Interval,
     /// With interval = "every-change", the interval of goodput, measured_rtt, utilization, granted
     /// and queue_max. They are averages or maxima since the last sample, and have no value at an
-    /// instant. Quantities of paths, which always change, have the same interval. Default: "100 ms".
+    /// instant. Quantities of paths, which always change, have the same interval. Default: "100
+    /// ms".
     pub averages_every: Option<Length>,
 }
 
