@@ -185,7 +185,7 @@ fn words() {
         (
             r#""router""#,
             r#""switch""#,
-            r#"geo.toml:13: gateways.hub.kind: expected one of "router", "split", "hybrid", got "switch""#,
+            r#"geo.toml:13: gateways.hub.kind: expected one of "router", "nat", "split", "hybrid", got "switch""#,
         ),
         (
             r#"{ limit ="#,
