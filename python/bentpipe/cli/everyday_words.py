@@ -64,7 +64,7 @@ TERMS: Final[Mapping[str, Term]] = {
         "evens it out.",
         (
             *("links.NAME.schedule", "links.NAME.traces", "links.NAME.reordering"),
-            "flows.NAME.app.jitter_buffer",
+            *("links.NAME.path.variation.jitter", "flows.NAME.app.jitter_buffer"),
         ),
     ),
     "latency": Term(
@@ -79,6 +79,11 @@ TERMS: Final[Mapping[str, Term]] = {
         "Mean opinion score of a call, from 1 to 4.5, after the E-model (ITU-T G.107). It is a "
         'result of the application "voice": `call_mos` in `bentpipe run --json`.',
         ("flows.NAME.app.kind", "flows.NAME.app.codec", "flows.NAME.app.jitter_buffer"),
+    ),
+    "nat": Term(
+        'Address translation is a gateway of kind "nat": its address changes with the gateway of a '
+        "path over satellites, and connections break.",
+        ("gateways.NAME.kind", "gateways.NAME.facing", "links.NAME.path"),
     ),
     "pep": Term(
         "Performance-enhancing proxy (RFC 3135): a gateway that ends TCP connections (split) or "
@@ -107,7 +112,7 @@ TERMS: Final[Mapping[str, Term]] = {
     "starlink": Term(
         "A LEO network: the delay steps every 15 s, and packets are lost at handovers. Orbits give "
         "its paths; recorded ones are traces.",
-        ("links.NAME.path", "constellations.NAME.preset", *_CHANGES),
+        ("links.NAME.path", "links.NAME.path.variation", "constellations.NAME.preset", *_CHANGES),
     ),
     "throughput": Term(
         "Goodput is a result; the rates of the links bound it.",
