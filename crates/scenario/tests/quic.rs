@@ -303,3 +303,109 @@ fn datagrams_of_quic_pass_other_parts_of_a_divided_network() {
     assert!(undivided.contains(r#""outcome":"finished""#), "{undivided}");
     assert_eq!(results, undivided);
 }
+
+#[test]
+fn datagrams_over_ipv6_have_the_longer_header() {
+    for (version, header) in [("v4", 28), ("v6", 48)] {
+        let scenario = parsed(&[&WIDE, &[("ip", version)]]).expect("it is right");
+        let summary = scenario
+            .run(&RunOptions::default())
+            .expect("it runs")
+            .summary;
+        finish(&summary.flows[0]);
+        let server = &quic(&summary.flows[0])["server"];
+        // A packet of full size fills the link's MTU of 1500 bytes with IPv6, and not with IPv4.
+        assert_eq!(server["mtu_bytes"], json!(1452), "{version}");
+        let sent = |key: &str| server[key].as_u64().expect("a number");
+        let forward = (summary.links.iter()).find(|link| link.name == "satellite.forward");
+        let delivered = forward.expect("a direction").bytes_delivered;
+        assert_eq!(
+            delivered,
+            sent("bytes_sent") + header * sent("packets_sent"),
+            "{version}"
+        );
+    }
+}
+
+#[test]
+fn many_clients_have_a_connection_each() {
+    let many = [
+        ("hosts.client.count", "100"),
+        ("flows.load.app.size", "200 kB"),
+        ("links.satellite.errors", "{ packet_loss_rate = 0.001 }"),
+        ("links.satellite.rate", "100 Mbit/s"),
+    ];
+    let scenario = parsed(&[&WIDE, &many]).expect("it is right");
+    let summary = scenario
+        .run(&RunOptions::default())
+        .expect("it runs")
+        .summary;
+    assert_eq!(summary.flows.len(), 100);
+    for flow in &summary.flows {
+        finish(flow);
+        assert_eq!(flow.bytes_delivered, 200_000);
+        let quic = quic(flow);
+        assert_eq!(
+            (&quic["connections"], &quic["established"]),
+            (&json!(1), &json!(1)),
+            "{}",
+            flow.name
+        );
+    }
+}
+
+/// The window jumps to half of the saved one. If the path holds much less, the window is, a round
+/// trip after the first loss, at most half of what the path delivered meanwhile (RFC 9959 section 4.5).
+#[test]
+fn the_window_retreats_within_a_round_trip_if_the_path_is_much_slower() {
+    const SAVED: f64 = 18e6;
+    let probes = [(
+        "probes",
+        r#"{ interval = "20 ms", series = ["load.congestion_window"] }"#,
+    )];
+    let wide = [
+        ("hosts.server.quic.congestion_control", "cubic"),
+        ("hosts.server.tcp.send_buffer", "64 MiB"),
+        ("hosts.client.tcp.receive_buffer", "64 MiB"),
+        ("flows.load.app.size", "20 MB"),
+        (
+            "hosts.server.resume",
+            r#"{ window = "18 MB", rtt = "600 ms" }"#,
+        ),
+    ];
+    for transport in ["quic", "tcp"] {
+        for megabits in [10.0, 25.0, 50.0] {
+            for queue in [300.0, 1_000.0] {
+                let case = format!("{transport}, {megabits} Mbit/s, {queue} packets");
+                let (rate, limit) = (format!("{megabits} Mbit/s"), format!("{queue} packets"));
+                let path = [
+                    ("links.satellite.rate", rate.as_str()),
+                    ("links.satellite.forward.queue.limit", limit.as_str()),
+                    ("flows.load.app.transport", transport),
+                ];
+                let scenario = parsed(&[&WIDE, &wide, &path, &probes]).expect("it is right");
+                let output = scenario.run(&RunOptions::default()).expect("it runs");
+                finish(&output.summary.flows[0]);
+                let series = &output.series[0];
+                let jump = series
+                    .values
+                    .iter()
+                    .position(|window| *window == SAVED / 2.0);
+                let jump = jump.unwrap_or_else(|| panic!("{case}: no jump"));
+                // The jump is paced over 600 ms and fills the queue; a round trip through the full
+                // queue later, the loss is detected.
+                let bytes_per_s = megabits * 1e6 / 8.0;
+                let queued = queue * 1_500.0;
+                let fills = queued / (SAVED / 2.0 / 0.6 - bytes_per_s);
+                let trip = fills + 0.6 + queued / bytes_per_s + 0.1;
+                let after = jump + (trip / 0.02) as usize;
+                let until = &series.values[..after];
+                let most = until.iter().copied().fold(0.0, f64::max);
+                assert!(most <= SAVED / 2.0, "{case}: {most}");
+                let delivered = bytes_per_s * trip;
+                let window = series.values[after];
+                assert!(window <= delivered / 2.0, "{case}: {window} of {delivered}");
+            }
+        }
+    }
+}
