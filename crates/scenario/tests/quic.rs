@@ -355,7 +355,8 @@ fn many_clients_have_a_connection_each() {
 }
 
 /// The window jumps to half of the saved one. If the path holds much less, the window is, a round
-/// trip after the first loss, at most half of what the path delivered meanwhile (RFC 9959 section 4.5).
+/// trip after the first loss, at most half of what the path delivered meanwhile (RFC 9959 section
+/// 4.5).
 #[test]
 fn the_window_retreats_within_a_round_trip_if_the_path_is_much_slower() {
     const SAVED: f64 = 18e6;
