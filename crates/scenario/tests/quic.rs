@@ -410,3 +410,48 @@ fn the_window_retreats_within_a_round_trip_if_the_path_is_much_slower() {
         }
     }
 }
+
+/// The operator's NAT gets another address in the middle of a download (a handover to another
+/// gateway). Over TCP the download ends; over QUIC it goes on.
+#[test]
+fn a_download_over_quic_survives_a_change_of_address() {
+    let text = |transport: &str| {
+        format!(
+            r#"name = "addresses"
+            duration = "240 s"
+            constellations.leo.preset = "starlink-shell-1"
+            sites.office = {{ latitude = "52.5 deg", longitude = "13.4 deg" }}
+            sites.west = {{ latitude = "51 deg", longitude = "4 deg" }}
+            sites.east = {{ latitude = "51 deg", longitude = "23 deg" }}
+            hosts = {{ server = {{}}, client = {{}} }}
+            gateways.pop = {{ kind = "nat", facing = "satellite" }}
+            links.backbone = {{ between = ["server", "pop"], rate = "1 Gbit/s", delay = "2 ms" }}
+            [links.satellite]
+            between = ["pop", "client"]
+            rate = "20 Mbit/s"
+            path = {{ constellation = "leo", from = "office", to = ["west", "east"] }}
+            [flows.load]
+            from = "client"
+            to = "server"
+            app = {{ kind = "bulk", size = "400 MB", direction = "download", transport = "{transport}" }}
+            "#
+        )
+    };
+    let run = |transport: &str| {
+        let text = text(transport);
+        let scenario = Scenario::parse(&text, "addresses.toml", &[]).expect("it is right");
+        let summary = scenario
+            .run(&RunOptions::default())
+            .expect("it runs")
+            .summary;
+        let changes = json!(summary.gateways)[0]["addresses"]["changes"].clone();
+        assert!(number(&changes) >= 1.0, "{changes}");
+        summary.flows.into_iter().next().expect("a flow")
+    };
+    let over_quic = run("quic");
+    finish(&over_quic);
+    let quic = quic(&over_quic);
+    assert_eq!(quic["connections"], json!(1));
+    assert_eq!(quic["server"]["failure"], Value::Null);
+    assert_ne!(run("tcp").outcome, "finished");
+}
