@@ -2,6 +2,7 @@
 //! received by the kernel.
 
 mod coalescing;
+mod sent_sequences;
 
 use std::fs;
 use std::io::{self, IoSlice};

@@ -4,11 +4,17 @@
 //! segments where a device needs that (segmentation offload, virtio 1.2 section 5.1.6.2). Segments
 //! are joined under the conditions of the kernel's own receive offload (`tcp_gro_receive`): only
 //! sequence number, length and PSH differ.
+//!
+//! Only new data is joined. A retransmission that new data is appended to would be a segment that
+//! overlaps received data in part, which no sender has made. Linux 6.18 loses track of the stream
+//! when such a segment arrives on a Multipath TCP connection that has fallen back to TCP.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bentpipe_wire::checksum::{Sum, checksum};
 use tun_rs::VIRTIO_NET_HDR_LEN;
+
+use super::sent_sequences::SentSequences;
 
 /// Longest packet in bytes.
 const MAX_LENGTH: usize = 65_535;
@@ -21,6 +27,7 @@ const TCP: u8 = 6;
 
 // TCP's flags.
 const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 
@@ -60,23 +67,29 @@ pub(super) struct Coalescer {
     packets: Vec<Joined>,
     /// Number of entries in use; further ones keep their buffers.
     used: usize,
+    sent: SentSequences,
 }
 
-/// Returns the headers of a TCP segment without IP options or fragmentation, with data and no flags
-/// but ACK, PSH and FIN.
-fn segment(packet: &[u8]) -> Option<Segment> {
-    let ip_length = match packet.first()? >> 4 {
+/// Position of the TCP header, if a packet is a TCP segment without IP options or fragmentation.
+fn tcp_start(packet: &[u8]) -> Option<usize> {
+    match packet.first()? >> 4 {
         4 if packet[0] & 15 == 5
             && *packet.get(9)? == TCP
             // Neither more fragments nor an offset.
             && packet.get(6)? & 0x3f == 0
             && packet[7] == 0 =>
         {
-            20
+            Some(20)
         }
-        6 if *packet.get(6)? == TCP => 40,
-        _ => return None,
-    };
+        6 if *packet.get(6)? == TCP => Some(40),
+        _ => None,
+    }
+}
+
+/// Returns the headers of a TCP segment without IP options or fragmentation, with data and no flags
+/// but ACK, PSH and FIN.
+fn segment(packet: &[u8]) -> Option<Segment> {
+    let ip_length = tcp_start(packet)?;
     let header = packet.get(ip_length..)?.first_chunk::<20>()?;
     let headers = ip_length + usize::from(header[12] >> 4) * 4;
     let flags = header[13];
@@ -91,10 +104,11 @@ fn segment(packet: &[u8]) -> Option<Segment> {
 }
 
 impl Joined {
-    fn set(&mut self, packet: &[u8]) {
+    /// Makes this a single packet. `first` has the headers of a segment that may be joined.
+    fn set(&mut self, packet: &[u8], first: Option<Segment>) {
         self.bytes.clear();
         self.bytes.extend_from_slice(packet);
-        self.first = segment(packet);
+        self.first = first;
         self.count = 1;
         if let Some(first) = self.first {
             self.next_sequence = first.sequence.wrapping_add(first.payload as u32);
@@ -193,7 +207,8 @@ impl Joined {
 impl Coalescer {
     /// Adds a packet behind those before, or joins it with the latest one of its flow.
     pub(super) fn add(&mut self, packet: &[u8]) {
-        if let Some(next) = segment(packet) {
+        let next = self.new_data(packet);
+        if let Some(next) = next {
             let start = self.used.saturating_sub(SEARCHED);
             for joined in self.packets[start..self.used].iter_mut().rev() {
                 let Some(first) = joined.first else {
@@ -214,8 +229,27 @@ impl Coalescer {
         if self.used == self.packets.len() {
             self.packets.push(Joined::default());
         }
-        self.packets[self.used].set(packet);
+        self.packets[self.used].set(packet, next);
         self.used += 1;
+    }
+
+    /// Records the sequence numbers of a segment. Returns its headers if it has only new data, and
+    /// may be joined.
+    fn new_data(&mut self, packet: &[u8]) -> Option<Segment> {
+        let Some(next) = segment(packet) else {
+            let start = tcp_start(packet)?;
+            let header = packet.get(start..)?.first_chunk::<20>()?;
+            if header[13] & SYN != 0 {
+                let number = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+                let sequences = number..number.wrapping_add(1);
+                self.sent.record(flow_key(packet, start), sequences, true);
+            }
+            return None;
+        };
+        let sequences = next.sequence..next.sequence.wrapping_add(next.payload as u32);
+        self.sent
+            .record(flow_key(packet, next.ip_length), sequences, false)
+            .then_some(next)
     }
 
     /// Removes all packets. Calls `write` with the virtio header, the bytes and the number of
@@ -231,6 +265,12 @@ impl Coalescer {
         }
         Ok(())
     }
+}
+
+/// Addresses and ports of a TCP segment.
+fn flow_key(packet: &[u8], tcp_start: usize) -> &[u8] {
+    let addresses = if tcp_start == 20 { 12 } else { 8 };
+    &packet[addresses..tcp_start + 4]
 }
 
 /// Whether two packets have the same addresses. Both are IP packets of any kind.
@@ -329,7 +369,21 @@ mod tests {
     }
 
     fn written(packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, usize) {
+        written_by(&mut Coalescer::default(), packets)
+    }
+
+    /// Returns a device's coalescer that has written the SYN of each flow.
+    fn opened(v6: bool, ports: u16, sequence: u32) -> Coalescer {
         let mut coalescer = Coalescer::default();
+        let number = sequence.wrapping_sub(1);
+        let syns: Vec<_> = (0..ports)
+            .map(|port| packet(v6, port, number, SYN, 100, &[]))
+            .collect();
+        written_by(&mut coalescer, &syns);
+        coalescer
+    }
+
+    fn written_by(coalescer: &mut Coalescer, packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, usize) {
         for packet in packets {
             coalescer.add(packet);
         }
@@ -369,14 +423,18 @@ mod tests {
             let packets: Vec<Vec<u8>> = (0..44)
                 .map(|at| packet(v6, 5, 1_448 * at, ACK, 100, &data))
                 .collect();
-            let (out, writes) = written(&packets);
+            let (out, writes) = written_by(&mut opened(v6, 6, 0), &packets);
             assert_eq!(out, packets);
             assert_eq!(writes, 1);
+            // The first one of an unknown flow may be a retransmission.
+            let (out, writes) = written(&packets);
+            assert_eq!(out, packets);
+            assert_eq!(writes, 2);
             // 45 do not fit.
             let more: Vec<Vec<u8>> = (0..46)
                 .map(|at| packet(v6, 5, 1_448 * at, ACK, 100, &data))
                 .collect();
-            assert_eq!(written(&more).1, 2);
+            assert_eq!(written_by(&mut opened(v6, 6, 0), &more).1, 2);
         }
     }
 
@@ -386,7 +444,23 @@ mod tests {
         let packets: Vec<Vec<u8>> = (0..20)
             .map(|at| packet(false, at % 2, 100 * u32::from(at / 2), ACK, 100, &data))
             .collect();
-        assert_eq!(written(&packets).1, 2);
+        assert_eq!(written_by(&mut opened(false, 2, 0), &packets).1, 2);
+    }
+
+    #[test]
+    fn retransmissions_are_not_joined_with_new_data() {
+        for v6 in [false, true] {
+            let mut coalescer = opened(v6, 1, 0);
+            let data = [9; 100];
+            let of = |at: u32| packet(v6, 0, 100 * at, ACK, 100, &data);
+            let (_, writes) = written_by(&mut coalescer, &[of(0), of(1), of(2)]);
+            assert_eq!(writes, 1);
+            // A tail loss probe, and new data that an acknowledgment has released.
+            let packets = [of(2), of(3), of(4)];
+            let (out, writes) = written_by(&mut coalescer, &packets);
+            assert_eq!(out, packets);
+            assert_eq!(writes, 2);
+        }
     }
 
     proptest! {
@@ -411,6 +485,8 @@ mod tests {
                 let sequence = &mut sequences[usize::from(port)];
                 if odd == 3 {
                     *sequence = sequence.wrapping_add(50);
+                } else if odd == 4 {
+                    *sequence = sequence.wrapping_sub(100);
                 }
                 packets.push(packet(v6, port, *sequence, flags, window, &vec![length as u8; length]));
                 *sequence = sequence.wrapping_add(length as u32);
