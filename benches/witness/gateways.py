@@ -6,7 +6,8 @@ Without arguments, all networks are run. Five machines (network namespaces) are 
 server and client, two that run gateways or forward packets, and one that runs the satellite link.
 Each network transfers a file and fifteen requests, three to twelve seconds each. Root is needed.
 `gateways.py speed` measures the speed of one machine instead, beside kernel forwarding and PEPsal:
-see `gateway_speed`.
+see `gateway_speed`. `gateways.py attacks` measures response times under attack: see
+`gateway_attacks`.
 """
 
 from __future__ import annotations
@@ -256,5 +257,9 @@ if __name__ == "__main__":
         import gateway_speed
 
         gateway_speed.main()
+    elif sys.argv[1:] == ["attacks"]:
+        import gateway_attacks
+
+        gateway_attacks.main()
     else:
         main(sys.argv[1:])

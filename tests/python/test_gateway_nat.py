@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from .boxes import Box, gateway, live, row
+from .commands import GATEWAY_PROGRAM
 from .test_gateway import HUB, SERVER, SPLIT, gateway_state, write_scenario
 
 
@@ -155,3 +157,44 @@ def test_a_stateful_firewall_works(tmp_path: Path, masquerade: bool) -> None:
             ask(hub, SERVER[0])
             said = running.end()
     assert said["gateways"][0]["connections"]["split"] == 2
+
+
+# As the systemd unit: an unprivileged user with one capability, which programs started inherit, and
+# the device for everybody, as udev has it.
+UNPRIVILEGED = (
+    "unshare", "--mount", "sh", "-e", "-c",
+    'mount -t tmpfs none /dev/net; mknod -m 666 /dev/net/tun c 10 200; exec "$@"', "sh",
+    "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
+    "--bounding-set=-all,+net_admin", "--inh-caps=-all,+net_admin",
+    "--ambient-caps=-all,+net_admin",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(
+    not GATEWAY_PROGRAM.exists() or shutil.which("setpriv") is None,
+    reason="bentpipe-gateway is not built (make setup), or setpriv is not installed",
+)
+def test_an_unprivileged_gateway_sets_its_zone() -> None:
+    """The rules are made later, when the gateway has dropped its privileges."""
+    with (
+        # The user has to reach the files.
+        tempfile.TemporaryDirectory() as folder,
+        row("server", "hub", "client") as (server, hub, client),
+    ):
+        Path(folder).chmod(0o755)
+        program = shutil.copy(GATEWAY_PROGRAM, folder)
+        file = write_scenario(Path(folder), SPLIT)
+        serve(server)
+        with gateway(hub, file, *HUB, command=(*UNPRIVILEGED, program)) as running:
+            add_rules(hub, NAT.format(side="to-server"))
+            server.ip("route del 10.2.0.0/24")
+            for _ in range(4):
+                try:
+                    seen = ask(client, SERVER[0])
+                    break
+                except AssertionError:
+                    continue
+            assert seen == "10.1.0.2"
+            assert any("zone of their own" in line for line in running.log_lines())
+            running.end()
+        assert "bentpipe" not in hub.run("nft", "list", "tables")

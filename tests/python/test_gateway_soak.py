@@ -82,6 +82,8 @@ def soak(folder: Path, wanted: int, seconds: float) -> None:
     early = [memory for count, memory in samples if opened / 4 < count < opened / 2]
     late = [memory for count, memory in samples if count > opened * 3 / 4]
     before, after = statistics.median(early), statistics.median(late)
+    # Shown by `pytest --capture=no`.
+    print(f"{opened} connections: {before:.0f} kB, then {after:.0f} kB")
     assert after < before * 1.05 + 1_000, f"{before:.0f} kB, then {after:.0f} kB"
 
 

@@ -2,6 +2,7 @@
 //! received by the kernel.
 
 mod coalescing;
+mod fair_reader;
 mod sent_sequences;
 
 use std::fs;
@@ -15,6 +16,7 @@ use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN};
 
 use crate::device::{Batch, Device, Lost, Sent};
 use coalescing::Coalescer;
+use fair_reader::FairReader;
 
 /// Settings of a TUN device.
 #[derive(Clone, Debug)]
@@ -41,6 +43,7 @@ pub struct TunSettings {
 pub struct Tun {
     device: SyncDevice,
     coalescer: Coalescer,
+    fair_reader: FairReader,
     /// MTU when the device was opened, in bytes.
     mtu: u16,
 }
@@ -81,8 +84,9 @@ impl Tun {
             wait_until_usable(address)?;
         }
         Ok(Self {
+            coalescer: Coalescer::new(device.udp_gso()),
             device,
-            coalescer: Coalescer::default(),
+            fair_reader: FairReader::default(),
             mtu: settings.mtu,
         })
     }
@@ -117,11 +121,38 @@ impl Tun {
         device.set_nonblocking(true)?;
         let name = device.name()?;
         let tun = Self {
+            coalescer: Coalescer::new(device.udp_gso()),
             device,
-            coalescer: Coalescer::default(),
+            fair_reader: FairReader::default(),
             mtu,
         };
         Ok((tun, name))
+    }
+
+    /// Reads the next packets of the flow whose turn it is.
+    ///
+    /// # Errors
+    /// If the device no longer exists.
+    pub(crate) fn receive_fairly(&mut self, batch: &mut Batch) -> io::Result<bool> {
+        match self.fair_reader.fill(&self.device) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_down(&error) => {}
+            filled => filled?,
+        }
+        let Some(mut read) = self.fair_reader.next() else {
+            return Ok(false);
+        };
+        let mut buffers = batch.buffers(MAX_SEGMENTS, usize::from(self.mtu));
+        match fair_reader::divide(&mut read, &mut buffers) {
+            Ok(packets) => batch.set_packets(packets),
+            // As in `receive`.
+            Err(_) => {
+                self.mtu = self.mtu.saturating_mul(2);
+                batch.mark_unsplit();
+            }
+        }
+        self.fair_reader.give_back(read);
+        Ok(true)
     }
 
     /// Adds a packet to those that [`write_queued`](Self::write_queued) writes.

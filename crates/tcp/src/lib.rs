@@ -85,8 +85,8 @@ pub use rtt::GRANULE;
 pub use sender_limits::{Limit, LimitedTimes};
 pub use slow_start::SlowStartKind;
 pub use socket::{
-    Payload, Ranges, RealHeader, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay,
-    relay_more,
+    Payload, Ranges, RealHeader, ReceiveBuffer, Rings, SendBuffer, Socket, Source,
+    free_spare_buffers, relay, relay_more,
 };
 pub use statistics::{Failure, FailureKind, Statistics};
 pub use write_calls::{CALL, Calls};

@@ -7,6 +7,7 @@ results are the same. This module has the streams and signals.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 from collections import deque
@@ -29,8 +30,30 @@ def gateway(words: Sequence[str]) -> int:
 
     if not hasattr(_native, "gateway"):
         raise WorkError("a gateway needs Linux")
+    _return_freed_memory()
     with contextlib.ExitStack() as handlers:
         return _native.gateway(list(words), _Console(handlers))
+
+
+# Options of mallopt(3), and the values that the program in Rust has.
+_M_MMAP_THRESHOLD, _M_MMAP_MAX = -3, -4
+_MALLOC_SETTINGS = {_M_MMAP_THRESHOLD: 4096, _M_MMAP_MAX: 60_000}
+
+
+def _return_freed_memory() -> None:
+    """Have glibc map allocations of a page or more one by one, so that they return to the system.
+
+    Otherwise the heap never shrinks below its largest use. Settings of the operator have
+    precedence, and another C library has settings of its own.
+    """
+    import ctypes
+
+    if "GLIBC_TUNABLES" in os.environ:
+        return
+    with contextlib.suppress(AttributeError, OSError):
+        set_option = ctypes.CDLL(None).mallopt
+        for option, value in _MALLOC_SETTINGS.items():
+            set_option(option, value)
 
 
 _WITHOUT_EFFECT = (

@@ -164,6 +164,7 @@ impl<P: Payload> ConnectionTable<P> {
         round_trips: &mut [RoundTripHistogram; 2],
         budget: &mut MemoryBudget,
     ) {
+        let before = self.suspended;
         while let Some((at, index)) = self.idle_checks.front().copied()
             && at <= self.now
         {
@@ -185,6 +186,9 @@ impl<P: Payload> ConnectionTable<P> {
             }
         }
         self.drop_stale_checks();
+        if self.suspended > before {
+            bentpipe_tcp::free_spare_buffers();
+        }
     }
 
     /// Suspends a connection if possible. Returns true if it did.

@@ -10,6 +10,7 @@ use std::os::fd::BorrowedFd;
 use bentpipe_types::Time;
 
 pub use batch::Batch;
+pub(crate) use batch::BatchBuffers;
 pub use memory::{Memory, memory_pair};
 pub use replay::{Recorder, Replay};
 

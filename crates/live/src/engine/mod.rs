@@ -32,7 +32,7 @@ pub use refusals::Refusals;
 
 /// Packets read from a device before due events are processed. Packets of the same read as the last
 /// one are included.
-const BURST: usize = 64;
+const BURST: usize = 32;
 
 /// Longest sleep between checks whether to stop.
 const MAX_SLEEP: Span = Span::from_millis(20);

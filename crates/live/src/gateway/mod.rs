@@ -99,12 +99,15 @@ pub struct Request {
     pub text: String,
 }
 
+/// The file's name of a side: a node, a link, or a one-way link with the one of the other direction.
+type SideName = (String, Option<String>);
+
 /// A validated request.
 #[derive(Debug)]
 pub struct Plan {
     station: Station,
     sides: [Vec<Interface>; 2],
-    names: [String; 2],
+    names: [SideName; 2],
     network_is_hop: bool,
     what: String,
     /// Notes on settings without effect and on what the machine lacks.
@@ -119,8 +122,9 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     let names = side_names(request)?;
     // Errors of the request come before errors of the machine.
     station(request, &names, [u32::MAX; 2])?;
-    let of = |name: &String| -> Vec<String> {
-        let own = request.interfaces.iter().filter(|(of, _)| of == name);
+    let of = |(name, other_way): &SideName| -> Vec<String> {
+        let interfaces = request.interfaces.iter();
+        let own = interfaces.filter(|(of, _)| of == name || Some(of) == other_way.as_ref());
         own.map(|(_, interface)| interface.clone()).collect()
     };
     let interfaces = names.each_ref().map(of);
@@ -162,26 +166,37 @@ fn smallest_mtus(sides: &[Vec<Interface>; 2]) -> [u32; 2] {
 /// Returns the requested part of the scenario, with the MTUs of its two sides.
 fn station(
     request: &Request,
-    names: &[String; 2],
+    names: &[SideName; 2],
     mtus: [u32; 2],
 ) -> Result<Station, GatewayError> {
     let scenario = &request.scenario;
     let station = match &request.part {
         Part::Gateway { name, shaped } => {
-            if let Some(other) = shaped.iter().find(|link| !names.contains(link)) {
+            let is_side = |link: &String| {
+                names
+                    .iter()
+                    .any(|(one, other)| link == one || Some(link) == other.as_ref())
+            };
+            if let Some(other) = shaped.iter().find(|link| !is_side(link)) {
                 let message = format!(
                     "no interface is given for the link \"{other}\", which is to be shaped"
                 );
                 return Err(GatewayError::Request(message));
             }
-            let side = |at: usize| Side {
-                link: names[at].clone(),
-                mtu: mtus[at],
-                shaped: shaped.contains(&names[at]),
+            let side = |at: usize| {
+                let (link, other_way) = names[at].clone();
+                Side {
+                    mtu: mtus[at],
+                    shaped: shaped
+                        .iter()
+                        .any(|one| *one == link || Some(one) == other_way.as_ref()),
+                    link,
+                    other_way,
+                }
             };
             Station::gateway(scenario, name, &[side(0), side(1)], request.addresses)
         }
-        Part::Link(name) => Station::link(scenario, name, [&names[0], &names[1]]),
+        Part::Link(name) => Station::link(scenario, name, [&names[0].0, &names[1].0]),
     };
     station.map_err(|error| error_in_file(request, &error))
 }
@@ -192,17 +207,24 @@ fn error_in_file(request: &Request, error: &StationError) -> GatewayError {
 }
 
 /// Returns the two links or nodes that the interfaces belong to, in the order of their first
-/// mention.
-fn side_names(request: &Request) -> Result<[String; 2], GatewayError> {
-    let mut names: Vec<&String> = Vec::new();
+/// mention. Two one-way links in opposite directions are one side.
+fn side_names(request: &Request) -> Result<[SideName; 2], GatewayError> {
+    let mut names: Vec<String> = Vec::new();
     for (name, _) in &request.interfaces {
-        if !names.contains(&name) {
-            names.push(name);
+        if !names.contains(name) {
+            names.push(name.clone());
         }
     }
-    match names[..] {
-        [first, second] => Ok([first.clone(), second.clone()]),
-        _ => {
+    let sides = match &request.part {
+        Part::Gateway { name, .. } if names.len() > 2 => {
+            Station::links_by_side(&request.scenario, name, &names)
+                .map_err(|error| error_in_file(request, &error))?
+        }
+        _ => names.iter().map(|name| (name.clone(), None)).collect(),
+    };
+    match <[SideName; 2]>::try_from(sides) {
+        Ok(sides) => Ok(sides),
+        Err(_) => {
             let what = match &request.part {
                 Part::Gateway { .. } => "links",
                 Part::Link(_) => "ends of the link",
@@ -221,12 +243,14 @@ impl Plan {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for (name, side) in self.names.iter().zip(&self.sides) {
+        for ((name, other_way), side) in self.names.iter().zip(&self.sides) {
+            let other_way =
+                (other_way.as_ref()).map_or(String::new(), |name| format!(" with {name}"));
             let interfaces: Vec<String> = (side.iter())
                 .map(|interface| format!("{} (MTU {})", interface.name, interface.mtu))
                 .collect();
             lines.push(format!(
-                "{}: {name} is {}",
+                "{}: {name}{other_way} is {}",
                 self.what,
                 interfaces.join(", ")
             ));

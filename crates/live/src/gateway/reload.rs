@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bentpipe_scenario::{CustomControls, Outside, RunOptions, Scenario, Station};
 use bentpipe_sim::Network;
 
-use super::{GatewayError, Part, Plan, Request, station};
+use super::{GatewayError, Part, Plan, Request, SideName, station};
 
 /// Request and settings of the running gateway, by which a changed file is read and checked.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Reloader {
     request: Request,
     /// The file, and the settings on top of it; `None` if the scenario came from a stream.
     file: Option<(PathBuf, Vec<(String, String)>)>,
-    names: [String; 2],
+    names: [SideName; 2],
     mtus: [u32; 2],
     /// The part that runs.
     scenario: Scenario,

@@ -1,9 +1,14 @@
-//! Joins consecutive segments of a flow, so that one write to a TUN device carries up to 64 KiB.
+//! Joins consecutive segments or datagrams of a flow, so that one write to a TUN device carries up to
+//! 64 KiB.
 //!
 //! The kernel takes such a packet through its network code once, and divides it into the original
 //! segments where a device needs that (segmentation offload, virtio 1.2 section 5.1.6.2). Segments
 //! are joined under the conditions of the kernel's own receive offload (`tcp_gro_receive`): only
-//! sequence number, length and PSH differ.
+//! sequence number, length and PSH differ. UDP datagrams are joined if they have the same length
+//! (`udp_gro_receive`) and consecutive identifications, and the kernel takes them (since Linux 6.2).
+//!
+//! The kernel calculates the checksums anew. So packets with a wrong one, which a receiver would drop,
+//! are not joined.
 //!
 //! Only new data is joined. A retransmission that new data is appended to would be a segment that
 //! overlaps received data in part, which no sender has made. Linux 6.18 loses track of the stream
@@ -22,8 +27,9 @@ const MAX_LENGTH: usize = 65_535;
 /// Number of latest packets that are searched for the flow of a new one.
 const SEARCHED: usize = 32;
 
-/// IANA protocol number.
+// IANA protocol numbers.
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 
 // TCP's flags.
 const FIN: u8 = 0x01;
@@ -35,12 +41,12 @@ const ACK: u8 = 0x10;
 const NEEDS_CHECKSUM: u8 = 1;
 const SEGMENTS_V4: u8 = 1;
 const SEGMENTS_V6: u8 = 4;
-/// Offset of the checksum in a TCP header.
-const CHECKSUM_OFFSET: usize = 16;
+const DATAGRAMS: u8 = 5;
 
-/// Headers of a segment that may be joined with others.
+/// Headers of a segment or datagram that may be joined with others.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
+    is_datagram: bool,
     ip_length: usize,
     headers: usize,
     payload: usize,
@@ -68,38 +74,95 @@ pub(super) struct Coalescer {
     /// Number of entries in use; further ones keep their buffers.
     used: usize,
     sent: SentSequences,
+    /// Whether the kernel takes joined datagrams.
+    joins_datagrams: bool,
 }
 
-/// Position of the TCP header, if a packet is a TCP segment without IP options or fragmentation.
-fn tcp_start(packet: &[u8]) -> Option<usize> {
+/// Position of the transport header, if a packet has this protocol, no IP options and is no fragment.
+fn transport_start(packet: &[u8], protocol: u8) -> Option<usize> {
     match packet.first()? >> 4 {
         4 if packet[0] & 15 == 5
-            && *packet.get(9)? == TCP
+            && *packet.get(9)? == protocol
             // Neither more fragments nor an offset.
             && packet.get(6)? & 0x3f == 0
             && packet[7] == 0 =>
         {
             Some(20)
         }
-        6 if *packet.get(6)? == TCP => Some(40),
+        6 if *packet.get(6)? == protocol => Some(40),
         _ => None,
     }
+}
+
+/// Source and destination address of an IP packet with a complete header.
+fn addresses(packet: &[u8]) -> (IpAddr, IpAddr) {
+    if packet[0] >> 4 == 4 {
+        let at = |at: usize| -> IpAddr {
+            Ipv4Addr::from([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]]).into()
+        };
+        (at(12), at(16))
+    } else {
+        let at = |at: usize| -> IpAddr {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&packet[at..at + 16]);
+            Ipv6Addr::from(octets).into()
+        };
+        (at(8), at(24))
+    }
+}
+
+/// Sum of the pseudo-header of a segment or datagram whose header begins at `start`.
+fn pseudo_header(packet: &[u8], start: usize, is_datagram: bool) -> Sum {
+    let (source, destination) = addresses(packet);
+    let protocol = if is_datagram { UDP } else { TCP };
+    Sum::default().pseudo_header_of(protocol, source, destination, packet.len() - start)
+}
+
+/// Whether the checksum of a segment or datagram is right.
+fn has_valid_checksum(packet: &[u8], headers: &Segment) -> bool {
+    let start = headers.ip_length;
+    let sum = pseudo_header(packet, start, headers.is_datagram);
+    sum.bytes(&packet[start..]).finish() == 0
+}
+
+/// IPv4's identification.
+fn identification(packet: &[u8]) -> u16 {
+    u16::from_be_bytes([packet[4], packet[5]])
 }
 
 /// Returns the headers of a TCP segment without IP options or fragmentation, with data and no flags
 /// but ACK, PSH and FIN.
 fn segment(packet: &[u8]) -> Option<Segment> {
-    let ip_length = tcp_start(packet)?;
+    let ip_length = transport_start(packet, TCP)?;
     let header = packet.get(ip_length..)?.first_chunk::<20>()?;
     let headers = ip_length + usize::from(header[12] >> 4) * 4;
     let flags = header[13];
     let payload = packet.len().checked_sub(headers)?;
     (payload > 0 && flags & !(FIN | PSH) == ACK).then_some(Segment {
+        is_datagram: false,
         ip_length,
         headers,
         payload,
         sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
         flags,
+    })
+}
+
+/// Returns the headers of a UDP datagram without IP options or fragmentation, with data and a
+/// checksum.
+fn datagram(packet: &[u8]) -> Option<Segment> {
+    let ip_length = transport_start(packet, UDP)?;
+    let header = packet.get(ip_length..)?.first_chunk::<8>()?;
+    let headers = ip_length + 8;
+    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    let is_complete = length == packet.len() - ip_length && length > 8;
+    (is_complete && header[6..8] != [0, 0]).then_some(Segment {
+        is_datagram: true,
+        ip_length,
+        headers,
+        payload: length - 8,
+        sequence: 0,
+        flags: 0,
     })
 }
 
@@ -116,11 +179,12 @@ impl Joined {
         }
     }
 
-    /// Whether a segment belongs to the same flow: addresses and ports.
-    fn is_same_flow(&self, first: &Segment, other: &[u8]) -> bool {
+    /// Whether a segment belongs to the same flow: protocol, addresses and ports.
+    fn is_same_flow(&self, first: &Segment, next: &Segment, other: &[u8]) -> bool {
         let addresses = if first.ip_length == 20 { 12..20 } else { 8..40 };
         let ports = first.ip_length..first.ip_length + 4;
         self.bytes[0] >> 4 == other[0] >> 4
+            && first.is_datagram == next.is_datagram
             && self.bytes[addresses.clone()] == other[addresses]
             && self.bytes[ports.clone()] == other[ports]
     }
@@ -131,25 +195,32 @@ impl Joined {
         let ip = first.ip_length;
         let same = |range: std::ops::Range<usize>| own[range.clone()] == packet[range];
         let same_ip = if ip == 20 {
-            // All but the length, the identification, the checksum and the addresses.
-            same(0..2) && same(6..10)
+            // All but the length, the identification, the checksum and the addresses. The kernel
+            // increments the identification, which is without a meaning only if DF is set
+            // (RFC 6864 section 4.1).
+            let following = identification(own).wrapping_add(self.count as u16);
+            let is_atomic = !first.is_datagram && own[6] & 0x40 != 0;
+            same(0..2) && same(6..10) && (is_atomic || identification(packet) == following)
         } else {
             same(0..4) && same(6..8)
         };
         let continues = self.is_open
             && next.ip_length == ip
             && next.headers == first.headers
-            && next.sequence == self.next_sequence
+            && (first.is_datagram || next.sequence == self.next_sequence)
             && next.payload <= first.payload
             && own.len() + next.payload <= MAX_LENGTH
             && same_ip
             // Acknowledgment and data offset, window, urgent pointer and options.
-            && same(ip + 8..ip + 13)
-            && same(ip + 14..ip + 16)
-            && same(ip + 18..first.headers);
+            && (first.is_datagram
+                || same(ip + 8..ip + 13)
+                    && same(ip + 14..ip + 16)
+                    && same(ip + 18..first.headers));
         if continues {
             self.bytes.extend_from_slice(&packet[next.headers..]);
-            self.bytes[ip + 13] |= next.flags;
+            if !first.is_datagram {
+                self.bytes[ip + 13] |= next.flags;
+            }
             self.count += 1;
             self.next_sequence = self.next_sequence.wrapping_add(next.payload as u32);
             // Only the last segment may be shorter, or have FIN or PSH.
@@ -166,29 +237,25 @@ impl Joined {
         };
         let (ip, length) = (first.ip_length, self.bytes.len());
         let bytes = &mut self.bytes;
-        let (kind, source, destination) = if ip == 20 {
+        let segments = if ip == 20 {
             bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());
             bytes[10..12].fill(0);
             let sum = checksum(&bytes[..20]);
             bytes[10..12].copy_from_slice(&sum.to_be_bytes());
-            let at = |at: usize| -> IpAddr {
-                Ipv4Addr::from([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]).into()
-            };
-            (SEGMENTS_V4, at(12), at(16))
+            SEGMENTS_V4
         } else {
             bytes[4..6].copy_from_slice(&((length - ip) as u16).to_be_bytes());
-            let at = |at: usize| -> IpAddr {
-                let mut octets = [0; 16];
-                octets.copy_from_slice(&bytes[at..at + 16]);
-                Ipv6Addr::from(octets).into()
-            };
-            (SEGMENTS_V6, at(8), at(24))
+            SEGMENTS_V6
+        };
+        let (kind, checksum_offset) = if first.is_datagram {
+            bytes[ip + 4..ip + 6].copy_from_slice(&((length - ip) as u16).to_be_bytes());
+            (DATAGRAMS, 6)
+        } else {
+            (segments, 16)
         };
         // The kernel continues the sum of the pseudo-header.
-        let sum = !Sum::default()
-            .pseudo_header(source, destination, length - ip)
-            .finish();
-        let at = ip + CHECKSUM_OFFSET;
+        let sum = !pseudo_header(bytes, ip, first.is_datagram).finish();
+        let at = ip + checksum_offset;
         bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
         offload[0] = NEEDS_CHECKSUM;
         offload[1] = kind;
@@ -196,7 +263,7 @@ impl Joined {
             (2, first.headers),
             (4, first.payload),
             (6, ip),
-            (8, CHECKSUM_OFFSET),
+            (8, checksum_offset),
         ] {
             offload[at..at + 2].copy_from_slice(&(value as u16).to_ne_bytes());
         }
@@ -205,9 +272,17 @@ impl Joined {
 }
 
 impl Coalescer {
+    /// Creates a coalescer for a kernel that takes joined datagrams or does not.
+    pub(super) fn new(joins_datagrams: bool) -> Self {
+        Self {
+            joins_datagrams,
+            ..Self::default()
+        }
+    }
+
     /// Adds a packet behind those before, or joins it with the latest one of its flow.
     pub(super) fn add(&mut self, packet: &[u8]) {
-        let next = self.new_data(packet);
+        let next = self.joinable(packet);
         if let Some(next) = next {
             let start = self.used.saturating_sub(SEARCHED);
             for joined in self.packets[start..self.used].iter_mut().rev() {
@@ -218,7 +293,7 @@ impl Coalescer {
                     }
                     continue;
                 };
-                if joined.is_same_flow(&first, packet) {
+                if joined.is_same_flow(&first, &next, packet) {
                     if joined.append(&first, &next, packet) {
                         return;
                     }
@@ -233,11 +308,14 @@ impl Coalescer {
         self.used += 1;
     }
 
-    /// Records the sequence numbers of a segment. Returns its headers if it has only new data, and
-    /// may be joined.
-    fn new_data(&mut self, packet: &[u8]) -> Option<Segment> {
-        let Some(next) = segment(packet) else {
-            let start = tcp_start(packet)?;
+    /// Records the sequence numbers of a segment. Returns its headers if it has only new data, or
+    /// those of a datagram, if it may be joined.
+    fn joinable(&mut self, packet: &[u8]) -> Option<Segment> {
+        let headers = if let Some(next) = segment(packet) {
+            let sequences = next.sequence..next.sequence.wrapping_add(next.payload as u32);
+            let key = flow_key(packet, next.ip_length);
+            self.sent.record(key, sequences, false).then_some(next)?
+        } else if let Some(start) = transport_start(packet, TCP) {
             let header = packet.get(start..)?.first_chunk::<20>()?;
             if header[13] & SYN != 0 {
                 let number = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
@@ -245,11 +323,12 @@ impl Coalescer {
                 self.sent.record(flow_key(packet, start), sequences, true);
             }
             return None;
+        } else if self.joins_datagrams {
+            datagram(packet)?
+        } else {
+            return None;
         };
-        let sequences = next.sequence..next.sequence.wrapping_add(next.payload as u32);
-        self.sent
-            .record(flow_key(packet, next.ip_length), sequences, false)
-            .then_some(next)
+        has_valid_checksum(packet, &headers).then_some(headers)
     }
 
     /// Removes all packets. Calls `write` with the virtio header, the bytes and the number of
@@ -324,24 +403,6 @@ mod tests {
         let (source, destination) = addresses(&bytes);
         bentpipe_wire::set_tcp_checksum(&mut bytes[start..], source, destination);
         bytes
-    }
-
-    fn addresses(bytes: &[u8]) -> (IpAddr, IpAddr) {
-        if bytes[0] >> 4 == 6 {
-            let at = |at: usize| {
-                <[u8; 16]>::try_from(&bytes[at..at + 16])
-                    .expect("16 bytes")
-                    .into()
-            };
-            (at(8), at(24))
-        } else {
-            let at = |at: usize| {
-                <[u8; 4]>::try_from(&bytes[at..at + 4])
-                    .expect("4 bytes")
-                    .into()
-            };
-            (at(12), at(16))
-        }
     }
 
     /// Divides a packet as the kernel does (`tcp_gso_segment`).
@@ -460,6 +521,81 @@ mod tests {
             let (out, writes) = written_by(&mut coalescer, &packets);
             assert_eq!(out, packets);
             assert_eq!(writes, 2);
+        }
+    }
+
+    #[test]
+    fn wrong_checksums_are_not_made_right() {
+        let data = [9; 100];
+        let of = |at: u32| packet(false, 0, 100 * at, ACK, 100, &data);
+        for wrong in 0..3 {
+            let mut packets = [of(0), of(1), of(2)];
+            packets[wrong][60] ^= 1;
+            let mut coalescer = opened(false, 1, 0);
+            packets.iter().for_each(|packet| coalescer.add(packet));
+            let mut written = Vec::new();
+            let result: Result<(), ()> = coalescer.drain(|offload, bytes, _| {
+                written.push((offload[1], bytes.to_vec()));
+                Ok(())
+            });
+            assert_eq!(result, Ok(()));
+            assert!(written.contains(&(0, packets[wrong].clone())), "{wrong}");
+        }
+    }
+
+    /// Returns a datagram with a valid checksum.
+    fn datagram_of(v6: bool, identification: u16, length: usize) -> Vec<u8> {
+        let mut bytes = packet(v6, 5, 0, ACK, 0, &[]);
+        let start = if v6 { 40 } else { 20 };
+        bytes.truncate(start);
+        bytes.extend([0, 5, 0, 80]);
+        bytes.extend((8 + length as u16).to_be_bytes());
+        bytes.extend([0; 2]);
+        bytes.resize(start + 8 + length, 7);
+        if v6 {
+            bytes[6] = UDP;
+            bytes[4..6].copy_from_slice(&(8 + length as u16).to_be_bytes());
+        } else {
+            bytes[9] = UDP;
+            bytes[2..4].copy_from_slice(&(28 + length as u16).to_be_bytes());
+            bytes[4..6].copy_from_slice(&identification.to_be_bytes());
+        }
+        let sum = pseudo_header(&bytes, start, true).bytes(&bytes[start..]);
+        bytes[start + 6..start + 8].copy_from_slice(&sum.finish().to_be_bytes());
+        bytes
+    }
+
+    /// Returns what is written: the kind, the size of each piece, the length, and the number.
+    fn writes_of(joins: bool, packets: &[Vec<u8>]) -> Vec<(u8, u16, usize, usize)> {
+        let mut coalescer = Coalescer::new(joins);
+        packets.iter().for_each(|packet| coalescer.add(packet));
+        let mut written = Vec::new();
+        let result: Result<(), ()> = coalescer.drain(|offload, bytes, count| {
+            let size = u16::from_ne_bytes([offload[4], offload[5]]);
+            written.push((offload[1], size, bytes.len(), count));
+            Ok(())
+        });
+        assert_eq!(result, Ok(()));
+        written
+    }
+
+    #[test]
+    fn datagrams_of_one_length_are_one_write() {
+        let of = |identification, length| datagram_of(false, identification, length);
+        let packets = [of(1, 1200), of(2, 1200), of(3, 700), of(4, 1200)];
+        // A shorter one is the last.
+        let expected = [(DATAGRAMS, 1200, 28 + 3_100, 3), (0, 0, 1_228, 1)];
+        assert_eq!(writes_of(true, &packets), expected);
+        assert_eq!(writes_of(false, &packets).len(), 4);
+        let v6: Vec<_> = (0..5).map(|_| datagram_of(true, 0, 1000)).collect();
+        assert_eq!(writes_of(true, &v6), [(DATAGRAMS, 1000, 48 + 5_000, 5)]);
+        // Another identification than the kernel would give it.
+        assert_eq!(writes_of(true, &[of(1, 99), of(3, 99)]).len(), 2);
+        // Without a checksum, and with a wrong one.
+        for field in [[0, 0], [1, 2]] {
+            let mut odd = of(2, 99);
+            odd[26..28].copy_from_slice(&field);
+            assert_eq!(writes_of(true, &[of(1, 99), odd, of(3, 99)]).len(), 3);
         }
     }
 

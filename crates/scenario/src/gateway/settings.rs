@@ -95,8 +95,8 @@ pub(crate) struct Place<'a> {
 pub(crate) struct RealLinks<'a> {
     /// Name of the gateway.
     pub(crate) name: &'a str,
-    /// Indices of the links in the file.
-    pub(crate) own: &'a [usize],
+    /// Indices in the file: the two links, each of which may be two one-way links.
+    pub(crate) own: &'a [(usize, Option<usize>)],
     /// Names of all links.
     pub(crate) link: &'a dyn Fn(usize) -> &'a str,
     pub(crate) addresses: Option<Addresses>,
@@ -107,7 +107,8 @@ pub(crate) struct RealLinks<'a> {
 impl RealLinks<'_> {
     /// Returns which of the two links has this index in the file.
     pub(crate) fn facing(&self, of: usize) -> Result<usize, StationError> {
-        self.own.iter().position(|link| *link == of).ok_or_else(|| {
+        let is_faced = |link: &(usize, Option<usize>)| link.0 == of || link.1 == Some(of);
+        self.own.iter().position(is_faced).ok_or_else(|| {
             let link = (self.link)(of);
             let message = format!("the gateway is there for the link \"{link}\", and that is none of the two; expected an interface for it");
             StationError::new(format!("gateways.{}.facing", self.name), message)

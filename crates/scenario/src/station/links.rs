@@ -55,8 +55,7 @@ pub(crate) fn real(
     };
     let (Some(leaves), Some(comes)) = (leaves, comes) else {
         let key = format!("links.{name}");
-        let message =
-            "a machine's interface sends and receives; expected a link with both directions";
+        let message = "a machine sends and receives; expected a link with both directions, or also an interface for a one-way link of the other direction";
         return Err(StationError::new(key, message));
     };
     let leaves = if side.shaped {

@@ -55,10 +55,13 @@ impl Station {
         let (mut notes, mut simulated) = (Vec::new(), Vec::new());
         let mut own = Vec::new();
         for side in sides {
-            own.push(find_link(scenario, Some((index, name)), &side.link)?);
+            let find = |link: &String| find_link(scenario, Some((index, name)), link);
+            own.push((
+                find(&side.link)?,
+                side.other_way.as_ref().map(find).transpose()?,
+            ));
         }
-        let (first, second) = (own[0], own[1]);
-        if first == second {
+        if own[0].0 == own[1].0 {
             let message = format!(
                 "\"{}\" was given twice: a gateway stands between two links",
                 sides[0].link
@@ -67,8 +70,12 @@ impl Station {
         }
         let links = sides.iter().zip(&own).enumerate();
         let links: Result<Vec<Link>, StationError> = links
-            .map(|(end, (side, link))| {
-                let link = &scenario.links[*link];
+            .map(|(end, (side, (link, other_way)))| {
+                let mut link = scenario.links[*link].clone();
+                if let Some(other) = other_way {
+                    link.backward = Some(scenario.links[*other].forward.clone());
+                }
+                let link = &link;
                 if side.shaped {
                     let way = sent_by(link, index);
                     simulated.push(format!("{}.{way}", link.name));
@@ -105,6 +112,37 @@ impl Station {
             simulated,
             notes,
         })
+    }
+
+    /// Groups links of a gateway by side, in the order given. A one-way link to the gateway and one
+    /// from it are one side; each other link is a side.
+    ///
+    /// # Errors
+    /// There is no such gateway or link.
+    pub fn links_by_side(
+        scenario: &Scenario,
+        gateway: &str,
+        links: &[String],
+    ) -> Result<Vec<(String, Option<String>)>, StationError> {
+        let index = find_gateway(scenario, gateway)?;
+        let mut sides: Vec<(usize, (String, Option<String>))> = Vec::new();
+        for name in links {
+            let own = find_link(scenario, Some((index, gateway)), name)?;
+            let link = &scenario.links[own];
+            let is_other_way = |other: &Link| {
+                link.backward.is_none()
+                    && other.backward.is_none()
+                    && (link.between[0] == index) != (other.between[0] == index)
+            };
+            let partner = sides.iter_mut().find(|(other, (_, partner))| {
+                partner.is_none() && is_other_way(&scenario.links[*other])
+            });
+            match partner {
+                Some((_, (_, partner))) => *partner = Some(name.clone()),
+                None => sides.push((own, (name.clone(), None))),
+            }
+        }
+        Ok(sides.into_iter().map(|(_, side)| side).collect())
     }
 
     /// Returns which of the two links the gateway faces, in the order in which they were given.

@@ -1,10 +1,13 @@
 //! A real link of a gateway.
 
-/// One of the two real links of a gateway.
+/// One of the two real links of a gateway, or two one-way links in opposite directions (a dish and a
+/// modem).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Side {
     /// Name of the link.
     pub link: String,
+    /// Name of the one-way link of the other direction, if `link` is one, too.
+    pub other_way: Option<String>,
     /// MTU of its interface, in bytes.
     pub mtu: u32,
     /// Whether packets are sent at the file's rate, through the file's queue.

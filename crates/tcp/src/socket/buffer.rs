@@ -3,7 +3,11 @@
 //! The protocol code treats payload as a range of stream offsets. These buffers hold the bytes:
 //! data written and not acknowledged, and data received and not read.
 
+use std::mem;
+
 use serde::{Deserialize, Serialize};
+
+use super::spare_buffers;
 
 /// Bytes addressed by their stream offset: offset `n` is in slot `n` modulo the length, a power of
 /// two. It doubles when the range no longer fits, and never exceeds what its owner requests.
@@ -24,7 +28,7 @@ impl Ring {
         }
         let length = needed.max(FIRST_LENGTH).next_power_of_two() as usize;
         let mut larger = Self {
-            slots: vec![0; length],
+            slots: spare_buffers::take(length),
         };
         let mut at = start;
         while at < kept {
@@ -62,6 +66,12 @@ impl Ring {
             out[done..next].copy_from_slice(&self.slots[piece]);
             done = next;
         }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        spare_buffers::give(mem::take(&mut self.slots));
     }
 }
 

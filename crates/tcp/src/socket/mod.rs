@@ -2,6 +2,7 @@
 
 mod buffer;
 mod payload;
+mod spare_buffers;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::{
 
 pub use buffer::{ReceiveBuffer, SendBuffer};
 pub use payload::{Payload, Ranges, RealHeader, Rings, Source};
+pub use spare_buffers::free_spare_buffers;
 
 /// A [`Connection`] together with its payload.
 ///

@@ -45,6 +45,7 @@ fn scenario(settings: &[(&str, &str)]) -> Scenario {
 fn side(link: &str, shaped: bool) -> Side {
     Side {
         link: link.to_owned(),
+        other_way: None,
         mtu: 1400,
         shaped,
     }
@@ -302,4 +303,67 @@ fn classes_of_real_packets_depend_on_ports_only() {
         line,
         "office.toml: classes.calls.flows: real packets are distinguished by ports only; expected \"ports\""
     );
+}
+
+/// A gateway with a dish, by which it receives, and a modem, by which it sends.
+#[test]
+fn two_one_way_links_are_one_side() {
+    let text = r#"
+name = "dish"
+duration = "10 s"
+hosts = { server = {}, client = {} }
+[gateways.provider]
+[gateways.terminal]
+kind = "split"
+facing = "dish"
+[links.backbone]
+between = ["server", "provider"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[links.dish]
+between = ["provider", "terminal"]
+one_way = true
+rate = "10 Mbit/s"
+delay = "250 ms"
+[links.modem]
+between = ["terminal", "provider"]
+one_way = true
+rate = "56 kbit/s"
+delay = "50 ms"
+[links.lan]
+between = ["terminal", "client"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk" }
+"#;
+    let file = Scenario::parse(text, "dish.toml", &[]).expect("a scenario");
+    for first in ["dish", "modem"] {
+        let other = if first == "dish" { "modem" } else { "dish" };
+        let names = [first, "lan", other].map(str::to_owned);
+        let sides = Station::links_by_side(&file, "terminal", &names).expect("links");
+        let expected = [
+            (first.to_owned(), Some(other.to_owned())),
+            ("lan".to_owned(), None),
+        ];
+        assert_eq!(sides, expected);
+        let mut satellite = side(first, true);
+        satellite.other_way = Some(other.to_owned());
+        let sides = [satellite, side("lan", false)];
+        let station = Station::gateway(&file, "terminal", &sides, None).expect("a station");
+        assert_eq!(station.facing_end(), Some(0));
+        // What leaves has the modem's rate.
+        let link = &station.scenario.links[0];
+        let leaves = link
+            .directions()
+            .find(|(way, _)| (*way == Way::Forward) == (link.between[0] == 2));
+        let (way, direction) = leaves.expect("a direction");
+        assert_eq!(direction.rate.bits_per_second(), 56_000);
+        assert_eq!(station.simulated, [format!("{first}.{way}")]);
+    }
+    let alone = [side("dish", false), side("lan", false)];
+    let error = Station::gateway(&file, "terminal", &alone, None).expect_err("a refusal");
+    assert!(error.in_file("dish.toml", text).contains("both directions"));
 }
