@@ -2,8 +2,8 @@
 
     python benches/witness/gateways.py attacks
 
-The client opens a connection for each of 300 requests, one after the other. The attacks are those of
-tests/python/test_gateway_attacks.py, sent as fast as one process can. Root is needed.
+The client opens a connection for each of 300 requests, one after the other. The attacks are those
+of tests/python/test_gateway_attacks.py, sent as fast as one process can. Root is needed.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ hosts = { server = {}, client = {} }
 [gateways.provider]
 [gateways.terminal]
 kind = "split"
-facing = "dish"
+facing = "modem"
 [links.backbone]
 between = ["server", "provider"]
 rate = "100 Mbit/s"

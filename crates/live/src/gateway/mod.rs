@@ -99,7 +99,7 @@ pub struct Request {
     pub text: String,
 }
 
-/// The file's name of a side: a node, a link, or a one-way link with the one of the other direction.
+/// The file's name of a side: a node, a link, or two one-way links in opposite directions.
 type SideName = (String, Option<String>);
 
 /// A validated request.

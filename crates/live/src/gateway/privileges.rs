@@ -5,8 +5,8 @@ use caps::{CapSet, Capability, CapsHashSet};
 /// Drops all capabilities of the calling thread, and of those that it starts, except these. No
 /// program that it executes gets more. Without rights, there is nothing to drop, and no error.
 ///
-/// A user other than root passes capabilities to programs by the ambient set (capabilities(7)), which
-/// a service manager fills. `nft`, which sets connection tracking zones, needs them.
+/// A user other than root passes capabilities to programs by the ambient set (capabilities(7)),
+/// which a service manager fills. `nft`, which sets connection tracking zones, needs them.
 pub(super) fn keep_only(kept: &[Capability]) {
     let _ = nix::sys::prctl::set_no_new_privs();
     let has = |set, capability| caps::has_cap(None, set, capability).unwrap_or(false);

@@ -1,14 +1,14 @@
-//! Joins consecutive segments or datagrams of a flow, so that one write to a TUN device carries up to
-//! 64 KiB.
+//! Joins consecutive segments or datagrams of a flow, so that one write to a TUN device carries up
+//! to 64 KiB.
 //!
 //! The kernel takes such a packet through its network code once, and divides it into the original
 //! segments where a device needs that (segmentation offload, virtio 1.2 section 5.1.6.2). Segments
 //! are joined under the conditions of the kernel's own receive offload (`tcp_gro_receive`): only
 //! sequence number, length and PSH differ. UDP datagrams are joined if they have the same length
-//! (`udp_gro_receive`) and consecutive identifications, and the kernel takes them (since Linux 6.2).
+//! (`udp_gro_receive`) and consecutive identifications, and the kernel takes them (from Linux 6.2).
 //!
-//! The kernel calculates the checksums anew. So packets with a wrong one, which a receiver would drop,
-//! are not joined.
+//! The kernel calculates the checksums anew. So packets with a wrong one, which a receiver would
+//! drop, are not joined.
 //!
 //! Only new data is joined. A retransmission that new data is appended to would be a segment that
 //! overlaps received data in part, which no sender has made. Linux 6.18 loses track of the stream
@@ -78,7 +78,8 @@ pub(super) struct Coalescer {
     joins_datagrams: bool,
 }
 
-/// Position of the transport header, if a packet has this protocol, no IP options and is no fragment.
+/// Position of the transport header, if a packet has this protocol, no IP options and is no
+/// fragment.
 fn transport_start(packet: &[u8], protocol: u8) -> Option<usize> {
     match packet.first()? >> 4 {
         4 if packet[0] & 15 == 5

@@ -2,9 +2,8 @@
 //!
 //! The kernel queues up to 500 packets of 64 KiB for a TUN device, first come, first served. Behind
 //! fifty busy connections, a packet of another flow would wait for tens of milliseconds. So the
-//! kernel's queue is emptied here. A flow that has no packets queued comes first, and busy flows take
-//! turns (deficit round robin with the lists of new and old flows of FQ-CoDel, RFC 8290 section 4.1.3
-//! and 4.2).
+//! kernel's queue is emptied here. A flow that has no packets queued comes first. Busy flows take
+//! turns, by deficit round robin with FQ-CoDel's lists of new and old flows (RFC 8290 section 4.2).
 
 use std::collections::VecDeque;
 use std::hash::Hasher;
@@ -217,8 +216,7 @@ pub(super) fn divide(read: &mut [u8], buffers: &mut BatchBuffers<'_>) -> io::Res
     gso_split(packet, header, buffers.segments, buffers.lengths, 0, is_v6)
 }
 
-/// Completes a checksum over the bytes from `start` on, of which the field has the sum of the pseudo
-/// header.
+/// Completes a checksum over the bytes from `start` on. Its field has the sum of the pseudo-header.
 fn complete_checksum(packet: &mut [u8], start: usize, field: usize) -> Option<()> {
     packet.get(field..field + 2)?;
     let sum = checksum(packet.get(start..)?);

@@ -1,7 +1,7 @@
 //! A real link of a gateway.
 
-/// One of the two real links of a gateway, or two one-way links in opposite directions (a dish and a
-/// modem).
+/// One of the two real links of a gateway, or two one-way links in opposite directions (a dish and
+/// a modem).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Side {
     /// Name of the link.

@@ -1,7 +1,7 @@
 //! Buffers that are not in use, kept for the next stream that needs one.
 //!
-//! A busy connection holds nothing many times a second. A buffer that is returned to the system each
-//! time costs a page fault per 4 KiB when it is needed again.
+//! A busy connection holds nothing many times a second. A buffer that is returned to the system
+//! each time costs a page fault per 4 KiB when it is needed again.
 
 use std::cell::RefCell;
 use std::mem;
