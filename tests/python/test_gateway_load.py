@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from .boxes import fetch, gateway, listen, live, row, wait_until
 from .test_gateway import HUB, SERVER, SPLIT, write_scenario
 from .test_gateway_control import controlled, told
-from .test_gateway_program import PROGRAM
+from .test_gateway_program import COMMANDS
 
 pytestmark = live
 
+PROGRAM, PACKAGE = COMMANDS["program"], COMMANDS["package"]
 IDLE = 10_000
 # Opens connections, sends and receives a few bytes on each, and keeps them open.
 OPENS = """
@@ -77,13 +81,16 @@ def memory_kb(pid: int, field: str = "VmRSS") -> int:
     return int(next(line.split()[1] for line in lines if line.startswith(field)))
 
 
-def test_thousands_of_idle_connections_are_split_in_little_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [PROGRAM, PACKAGE], ids=["program", "package"])
+def test_thousands_of_idle_connections_are_split_in_little_memory(
+    tmp_path: Path, command: Sequence[str]
+) -> None:
     """They take 3 kB each once they were idle for 20 s, and go on afterwards."""
     with row("server", "hub", "client") as (server, hub, client):
         serving = server.python(ANSWERS)
         assert serving.stdout is not None
         assert serving.stdout.readline() == "listening\n"
-        with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB, command=PROGRAM) as running:
+        with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB, command=command) as running:
             before = memory_kb(running.process.pid)
             asking = client.python(OPENS, SERVER[0], str(IDLE))
             assert asking.stdout is not None

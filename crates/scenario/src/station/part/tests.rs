@@ -315,7 +315,7 @@ hosts = { server = {}, client = {} }
 [gateways.provider]
 [gateways.terminal]
 kind = "split"
-facing = "dish"
+facing = "modem"
 [links.backbone]
 between = ["server", "provider"]
 rate = "100 Mbit/s"
@@ -363,7 +363,7 @@ app = { kind = "bulk" }
         assert_eq!(direction.rate.bits_per_second(), 56_000);
         assert_eq!(station.simulated, [format!("{first}.{way}")]);
     }
-    let alone = [side("dish", false), side("lan", false)];
+    let alone = [side("modem", false), side("lan", false)];
     let error = Station::gateway(&file, "terminal", &alone, None).expect_err("a refusal");
     assert!(error.in_file("dish.toml", text).contains("both directions"));
 }
