@@ -125,6 +125,98 @@ fn marks_up_to_a_tenth() {
     assert!(bench.queue.early > 0);
 }
 
+/// A queue with three full packets, a probability of one and both delays above half the target: the
+/// state in which the next packet is due.
+fn congested() -> Bench<Pie> {
+    let mut bench = bench_of(SETTINGS);
+    for _ in 0..3 {
+        assert_eq!(bench.put(0, 1500), Verdict::Queued);
+    }
+    bench.queue.control = Control {
+        probability: 1.0,
+        delay: Span::from_millis(15),
+        last_delay: Span::from_millis(15),
+        burst_allowance: Span::ZERO,
+    };
+    bench
+}
+
+/// Section 4.1: the three states in which no packet is dropped early, each beside the nearest state
+/// in which one is.
+#[test]
+fn early_drops_have_three_exceptions() {
+    assert_eq!(congested().put(0, 1500), Verdict::Dropped);
+
+    // While a burst is allowed.
+    let mut bench = congested();
+    bench.queue.control.burst_allowance = Span::from_nanos(1);
+    assert_eq!(bench.put(0, 1500), Verdict::Queued);
+
+    // While the delay was below half the target and the probability is below a fifth.
+    let half = Span::from_nanos(SETTINGS.target.as_nanos() / 2);
+    for (last_delay, probability, verdict) in [
+        (Span::from_nanos(half.as_nanos() - 1), 0.19, Verdict::Queued),
+        (Span::from_nanos(half.as_nanos() - 1), 0.2, Verdict::Dropped),
+        (half, 0.19, Verdict::Dropped),
+    ] {
+        let mut bench = congested();
+        bench.queue.control.last_delay = last_delay;
+        bench.queue.control.probability = probability;
+        // The next packet is dropped whatever the random number is (section 5.4).
+        bench.queue.accumulated = SPREAD.1;
+        assert_eq!(bench.put(0, 1500), verdict, "{last_delay:?}, {probability}");
+    }
+
+    // While at most two full packets are queued.
+    let mut bench = congested();
+    bench.take();
+    assert_eq!(bench.queue.waiting.bytes(), Bytes::new(2 * FULL_PACKET));
+    bench.queue.control.delay = Span::from_millis(15);
+    assert_eq!(bench.put(0, 1500), Verdict::Queued);
+    assert_eq!(bench.put(0, 40), Verdict::Dropped);
+}
+
+/// Section 4.2: the burst allowance shrinks by an interval per update. It is restored when the
+/// probability is zero and both delays are below half the target.
+#[test]
+fn the_burst_allowance_is_restored_without_congestion() {
+    let half = SETTINGS.target.as_nanos() / 2;
+    let after = |probability: f64, delay_ns: u64, last_delay_ns: u64| {
+        let mut control = Control {
+            probability,
+            delay: Span::from_nanos(delay_ns),
+            last_delay: Span::from_nanos(last_delay_ns),
+            burst_allowance: Span::from_millis(40),
+        };
+        control.update(&SETTINGS, Bytes::new(9000));
+        control.burst_allowance
+    };
+    let (whole, shrunk) = (SETTINGS.burst_allowance, Span::from_millis(25));
+    assert_eq!(after(0.0, half - 1, half - 1), whole);
+    assert_eq!(after(0.0, half, half - 1), shrunk);
+    assert_eq!(after(0.0, half - 1, half), shrunk);
+    assert_eq!(after(0.5, half - 1, half - 1), shrunk);
+}
+
+/// Linux: the probability decays only where two delays of zero mean an empty queue.
+#[test]
+fn the_probability_does_not_decay_while_packets_are_queued() {
+    let after = |last_delay: Span, waiting: u64| {
+        let mut control = Control {
+            probability: 0.5,
+            delay: Span::ZERO,
+            last_delay,
+            burst_allowance: Span::ZERO,
+        };
+        control.update(&SETTINGS, Bytes::new(waiting));
+        control.probability
+    };
+    let step = |growth: f64| 0.125 * -0.015 + 1.25 * growth;
+    assert!((after(Span::ZERO, 0) - (0.5 + step(0.0)) * 0.98).abs() < 1e-15);
+    assert!((after(Span::ZERO, 1500) - (0.5 + step(0.0))).abs() < 1e-15);
+    assert!((after(Span::from_millis(1), 0) - (0.5 + step(-0.001))).abs() < 1e-15);
+}
+
 proptest! {
     /// Updates are applied late with the same result, however often the queue is called.
     #[test]
