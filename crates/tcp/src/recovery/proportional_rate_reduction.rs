@@ -123,3 +123,25 @@ fn share_of_large(part: u64, of: u64, whole: u64, unit: u64) -> u64 {
     let product = u128::from(part) * u128::from(of);
     product.div_ceil(u128::from(whole) * u128::from(unit)) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 2^40 of 3 * 2^41 bytes, of a target of 2^50, in units of 1000: products beyond 64 bits.
+    #[test]
+    fn large_shares_are_exact() {
+        let expected = (1_u64 << 50) / 6 / 1000 + 1;
+        assert_eq!(share(1 << 40, 1 << 50, 3 << 41, 1000), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn large_shares_equal_small_ones(
+            part in 0_u64..1 << 31, of in 0_u64..1 << 31, whole in 1_u64..1 << 31, unit in 1_u64..9000,
+        ) {
+            prop_assert_eq!(share(part, of, whole, unit), share_of_large(part, of, whole, unit));
+        }
+    }
+}

@@ -223,3 +223,24 @@ impl Rack {
         context.smoothed_rtt.map_or(window, |srtt| window.min(srtt))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8985 section 6.2 step 4: a widened reordering window lasts for 16 recoveries.
+    #[test]
+    fn the_window_is_widened_for_sixteen_recoveries() {
+        let mut rack = Rack::new(&LinuxQuirks::default());
+        rack.multiple = 3;
+        rack.persist = DSACK_PERSISTENCE;
+        for _ in 1..16 {
+            rack.on_exit();
+            assert_eq!(rack.multiple, 3);
+        }
+        rack.on_exit();
+        assert_eq!(rack.multiple, 1);
+        rack.on_exit();
+        assert_eq!((rack.multiple, rack.persist), (1, 0));
+    }
+}

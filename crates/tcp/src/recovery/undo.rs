@@ -97,6 +97,20 @@ mod tests {
         HostClock::default().timestamp(Time::ZERO + Span::from_millis(milliseconds))
     }
 
+    #[test]
+    fn nothing_is_undone_after_a_stop() {
+        let mut undo = Undo::default();
+        undo.start(1, 0);
+        undo.on_retransmitted(at(100), 1);
+        undo.on_duplicate((1, 1001), 1000);
+        assert!(undo.all_explained());
+        assert!(undo.answers_original(Some(at(50))));
+        undo.stop();
+        assert!(!undo.all_explained());
+        assert!(!undo.answers_original(Some(at(50))));
+        assert_eq!(undo.marker(), None);
+    }
+
     /// A D-SACK of a probe explains a retransmission of an earlier recovery.
     #[test]
     fn a_probe_is_not_counted_but_its_dsack_is() {

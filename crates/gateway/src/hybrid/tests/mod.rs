@@ -2,6 +2,8 @@
 
 mod behaviour;
 mod black_hole;
+mod fleet;
 mod network;
+mod packets;
 mod properties;
 mod scale;

@@ -118,3 +118,55 @@ impl Longest {
 fn most_entries(queues: usize) -> usize {
     2 * queues + 64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Queue {
+        bytes: u64,
+        entered: Claim,
+        grown: bool,
+    }
+
+    impl Claimant for Queue {
+        fn bytes(&self) -> u64 {
+            self.bytes
+        }
+
+        fn claim(&self, index: u32) -> Claim {
+            Claim::of(index, self.bytes, 0)
+        }
+
+        fn entered(&mut self) -> &mut Claim {
+            &mut self.entered
+        }
+
+        fn grown(&mut self) -> &mut bool {
+            &mut self.grown
+        }
+    }
+
+    /// Queues that grow for ever leave invalid entries behind; their number is bounded.
+    #[test]
+    fn entries_are_bounded() {
+        let mut queues: Vec<Queue> = (0..100)
+            .map(|_| Queue {
+                bytes: 0,
+                entered: Claim::NOTHING,
+                grown: false,
+            })
+            .collect();
+        let mut longest = Longest::new(queues.len());
+        for round in 1..50_u64 {
+            for index in 0..queues.len() {
+                queues[index].bytes += 1 + (index as u64 * 37 + round * 11) % 100;
+                longest.grown(index as u32, &mut queues[index]);
+            }
+            let most = queues.iter().map(|queue| queue.bytes).max();
+            let found = longest.find(&mut queues).map(|index| index as usize);
+            assert_eq!(found.map(|index| queues[index].bytes), most);
+            assert!(longest.entries.len() <= 2 * 100 + 64);
+        }
+    }
+}

@@ -153,3 +153,84 @@ fn inflight_at_loss(loss: &LossSample) -> u64 {
     let prefix = (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD);
     (before + prefix).clamp(0.0, MAXIMUM_INFLIGHT as f64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate_sample::RecoveryPhase;
+    use bentpipe_types::{Span, Time};
+
+    const SEGMENT: u64 = 1000;
+
+    fn window(segments: u64) -> Window {
+        Window::new(SEGMENT as u32, segments * SEGMENT, u64::MAX)
+    }
+
+    /// A sample in a round trip that the window limits.
+    fn limited(segments: u64) -> RateSample {
+        RateSample {
+            now: Time::ZERO,
+            delivered: segments * SEGMENT,
+            interval: Some(Span::from_millis(100)),
+            prior_delivered: 0,
+            app_limited: false,
+            sent_in_flight: 0,
+            lost_since_sent: 0,
+            acknowledged: segments * SEGMENT,
+            newly_lost: 0,
+            total_delivered: segments * SEGMENT,
+            total_lost: 0,
+            prior_in_flight: 0,
+            in_flight: 0,
+            rtt: None,
+            delayed: false,
+            window_limited: true,
+            next_send: Time::ZERO,
+            phase: RecoveryPhase::Open,
+            selective: true,
+        }
+    }
+
+    /// Section 5.3.3.9: the bound grows by 1, 2, 4, ... segments per round trip.
+    #[test]
+    fn the_slope_doubles_every_round_trip() {
+        let window = window(64);
+        let mut bound = LongTerm {
+            inflight: Some(10 * SEGMENT),
+            ..LongTerm::default()
+        };
+        bound.begin_probe();
+        bound.raise_slope(&window);
+        let mut grown = Vec::new();
+        for _ in 0..4 {
+            let before = bound.inflight.expect("a bound");
+            for acknowledgment in 0..32 {
+                bound.grow(acknowledgment == 31, &window, &limited(2));
+            }
+            grown.push((bound.inflight.expect("a bound") - before) / SEGMENT);
+        }
+        assert_eq!(grown, [1, 2, 4, 8]);
+    }
+
+    #[test]
+    fn a_window_below_the_bound_raises_nothing() {
+        let mut bound = LongTerm {
+            inflight: Some(64 * SEGMENT),
+            ..LongTerm::default()
+        };
+        bound.raise_slope(&window(64));
+        bound.grow(true, &window(63), &limited(63));
+        assert_eq!(bound.inflight, Some(64 * SEGMENT));
+        let idle = RateSample {
+            window_limited: false,
+            ..limited(64)
+        };
+        bound.grow(true, &window(64), &idle);
+        assert_eq!(bound.inflight, Some(64 * SEGMENT));
+        bound.grow(false, &window(64), &limited(64));
+        assert_eq!(bound.inflight, Some(65 * SEGMENT));
+        bound.stop_growing();
+        bound.grow(false, &window(65), &limited(650));
+        assert_eq!(bound.inflight, Some(65 * SEGMENT));
+    }
+}
