@@ -18,7 +18,7 @@ use crate::{
     Application, ApplicationId, ConnectionKeys, InitialSequences, Listener, Member, Ports, Taker,
 };
 
-pub use agent::HOST_GAUGES;
+pub use agent::{HOST_GAUGES, PROCESSED_HOST_GAUGES};
 
 /// Limits on a host's connections. The memory of its buffers is bounded by `connections` times the
 /// send and receive buffers of its configuration.

@@ -43,7 +43,7 @@ pub use connection_keys::{ConnectionKeys, RealKey, SimulatedTable, Table};
 pub use datagram::Datagram;
 pub use deadlines::Deadlines;
 pub use fetch_step::Step;
-pub use host::{Counters, HOST_GAUGES, Host, Limits};
+pub use host::{Counters, HOST_GAUGES, Host, Limits, PROCESSED_HOST_GAUGES};
 pub use listener::{FastOpenPolicy, Listener, Taker};
 pub use ports::Ports;
 pub use report::Report;

@@ -1,6 +1,7 @@
 //! Decorator around a node: a processor with a processing time, and address resolution for its
 //! neighbours.
 
+use bentpipe_host::PROCESSED_HOST_GAUGES;
 use bentpipe_types::{
     Agent, Ctx, DropReason, Gauge, Holdings, Managed, Outbox, PacketRef, Port, Processing,
     Processor, StreamCheck, Time, WithProcessor,
@@ -149,18 +150,19 @@ impl<N: Agent> Agent for ProcessingAndArp<N> {
         }
     }
 
-    /// The processor's gauges. Nodes with gauges of their own never have this decorator.
+    /// The processor's gauge, and then those of the node, which are a host's or none.
     fn gauges(&self) -> &'static [Gauge] {
-        match &self.processor {
-            Some(_) => WithProcessor::GAUGES,
-            None => self.node.gauges(),
+        match (&self.processor, self.node.gauges()) {
+            (Some(_), []) => WithProcessor::GAUGES,
+            (Some(_), _) => PROCESSED_HOST_GAUGES,
+            (None, gauges) => gauges,
         }
     }
 
     fn gauge(&self, index: usize) -> f64 {
         match &self.processor {
             Some(processor) if index == 0 => processor.packets() as f64,
-            Some(_) => f64::NAN,
+            Some(_) => self.node.gauge(index - 1),
             None => self.node.gauge(index),
         }
     }

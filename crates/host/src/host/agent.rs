@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use bentpipe_types::{Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time};
+use bentpipe_types::{
+    Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time, WithProcessor,
+};
 
 use super::{BATCH, Host};
 use crate::account::Account;
@@ -18,6 +20,10 @@ pub const HOST_GAUGES: &[Gauge] = &[
         "Stream data that the host's connections hold.",
     ),
 ];
+
+/// Gauges of a host with a processor (see [`WithProcessor`]).
+pub const PROCESSED_HOST_GAUGES: &[Gauge] =
+    &[WithProcessor::GAUGES[0], HOST_GAUGES[0], HOST_GAUGES[1]];
 
 impl<P: ConnectionKeys> Agent for Host<P> {
     fn routes(&mut self, routes: Routes) {

@@ -228,7 +228,7 @@ fn round_robin_by_table<'t>(tables: impl Iterator<Item = &'t str>, most: usize) 
 fn target(scenario: &Scenario, series: Series, network: &mut Network) -> ProbeTarget {
     match series {
         Series::Flow(flow, of) => ProbeTarget::Flow(flow, of),
-        Series::Gateway(node, gauge, _) => ProbeTarget::Node(node, gauge),
+        Series::Node(node, gauge, _) => ProbeTarget::Node(node, gauge),
         Series::Path(link, of) => {
             let path = scenario.links[link].path.clone();
             let value = move |now: Time| path.as_ref()?.value(of, now.since(Time::ZERO));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bentpipe_sim::{FlowQuantity, LinkQuantity};
-use bentpipe_types::{Gauge, Span, WithProcessor};
+use bentpipe_sim::{FlowQuantity, HOST_GAUGES, LinkQuantity, PROCESSED_HOST_GAUGES};
+use bentpipe_types::{Gauge, Span};
 
 use crate::directory::{Directory, Members, member_name};
 use crate::error::quoted;
@@ -21,7 +21,7 @@ use crate::suggest::suggest;
 /// Word for a link's path over satellites in the name of a series, in place of a direction.
 const PATH: &str = "path";
 
-/// The flows, links and gateways that series may name.
+/// The flows, links, gateways and hosts that series may name.
 pub(crate) struct SeriesOwners<'a> {
     pub(crate) flows: &'a Directory<'a>,
     pub(crate) links: &'a Directory<'a>,
@@ -129,7 +129,7 @@ enum Quantity {
     Flow(FlowQuantity),
     Link(Way, LinkQuantity),
     Path(PathQuantity),
-    Gateway(usize, Gauge),
+    Node(usize, Gauge),
 }
 
 impl Quantity {
@@ -138,7 +138,7 @@ impl Quantity {
             Self::Flow(series) => Series::Flow(index, *series),
             Self::Link(way, series) => Series::Link(index, *way, *series),
             Self::Path(series) => Series::Path(index, *series),
-            Self::Gateway(gauge, of) => Series::Gateway(index, *gauge, of.unit),
+            Self::Node(gauge, of) => Series::Node(index, *gauge, of.unit),
         }
     }
 
@@ -147,7 +147,7 @@ impl Quantity {
             Self::Flow(series) => series.name().to_owned(),
             Self::Link(way, series) => format!("{way}.{}", series.name()),
             Self::Path(series) => format!("{PATH}.{}", series.name()),
-            Self::Gateway(_, of) => of.name.to_owned(),
+            Self::Node(_, of) => of.name.to_owned(),
         }
     }
 }
@@ -213,50 +213,40 @@ fn owner_of<'t>(
     }
 }
 
-/// Returns the gateway or host of this name, if it has quantities to record.
+/// Returns the gateway or host of this name.
 fn node_of<'a>(name: &str, owners: &SeriesOwners<'a>) -> Option<(Members, &'a NodeKind)> {
     let members = owners.node_names.find(name)?;
-    match &owners.nodes.get(members.first)?.kind {
-        NodeKind::Host(host) if host.processing.is_none() => None,
-        kind => Some((members, kind)),
-    }
+    Some((members, &owners.nodes.get(members.first)?.kind))
 }
 
 fn gauge_of(name: &str, series: &str, kind: &NodeKind) -> Result<Quantity, String> {
     let gauges = match kind {
-        NodeKind::Host(_) => WithProcessor::GAUGES,
+        NodeKind::Host(host) if host.processing.is_none() => HOST_GAUGES,
+        NodeKind::Host(_) => PROCESSED_HOST_GAUGES,
         NodeKind::Gateway(gateway) => gateway.gauges(),
     };
     if let Some(index) = gauges.iter().position(|gauge| gauge.name == series) {
-        return Ok(Quantity::Gateway(index, gauges[index]));
+        return Ok(Quantity::Node(index, gauges[index]));
     }
-    let NodeKind::Gateway(gateway) = kind else {
-        return Err(format!(
-            "no series of a host's is {}; known: \"processing\"",
-            quoted(series)
-        ));
-    };
-    let kind = gateway.kind();
     let names: Vec<&str> = gauges.iter().map(|gauge| gauge.name).collect();
-    Err(if names.is_empty() {
-        format!(
-            "{} is a gateway of kind \"{kind}\": it has no series",
-            quoted(name)
-        )
-    } else {
-        match suggest(series, names.iter().copied()) {
-            Some(near) => format!(
-                "no series of a \"{kind}\" gateway is {}; did you mean {}?",
-                quoted(series),
-                quoted(near)
-            ),
-            None => format!(
-                "no series of a \"{kind}\" gateway is {}; known: {}",
-                quoted(series),
-                list(&names)
-            ),
+    let owner = match kind {
+        NodeKind::Host(_) => "host".to_owned(),
+        NodeKind::Gateway(gateway) if names.is_empty() => {
+            let (name, kind) = (quoted(name), gateway.kind());
+            return Err(format!(
+                "{name} is a gateway of kind \"{kind}\": it has no series"
+            ));
         }
-    })
+        NodeKind::Gateway(gateway) => format!("\"{}\" gateway", gateway.kind()),
+    };
+    let hint = match suggest(series, names.iter().copied()) {
+        Some(near) => format!("did you mean {}?", quoted(near)),
+        None => format!("known: {}", list(&names)),
+    };
+    Err(format!(
+        "no series of a {owner} is {}; {hint}",
+        quoted(series)
+    ))
 }
 
 /// Returns the value with this name.

@@ -36,8 +36,8 @@ pub enum Series {
     Link(usize, Way, LinkQuantity),
     /// Index of a link with a path over satellites, and the path's quantity.
     Path(usize, PathQuantity),
-    /// A gateway: the index of its node, the index of its gauge, and the gauge's unit.
-    Gateway(usize, usize, &'static str),
+    /// A gateway or a host: the index of its node, the index of its gauge, and the gauge's unit.
+    Node(usize, usize, &'static str),
 }
 
 impl Series {
@@ -48,7 +48,7 @@ impl Series {
             Self::Flow(_, series) => series.unit(),
             Self::Link(_, _, series) => series.unit(),
             Self::Path(_, series) => series.unit(),
-            Self::Gateway(_, _, unit) => unit,
+            Self::Node(_, _, unit) => unit,
         }
     }
 
@@ -61,7 +61,7 @@ impl Series {
             Self::Flow(_, series) => series.is_average(),
             Self::Link(_, _, series) => series.is_average(),
             Self::Path(..) => true,
-            Self::Gateway(..) => false,
+            Self::Node(..) => false,
         }
     }
 }
