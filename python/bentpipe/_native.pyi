@@ -97,7 +97,7 @@ def run(
     progress: Callable[[float, float], None] | None = None,
     no_series: bool = False,
     take_records: Callable[[Any], None] | None = None,
-    cores: int = 1,
+    cores: int | None = None,
 ) -> RunOutput:
     """Simulate a scenario file, or `text` in its place; releases the GIL.
 

@@ -493,7 +493,7 @@ def run(
     progress: Callable[[float, float], None] | None = None,
     probes_to: Path | IO[bytes] | None = None,
     no_probes: bool = False,
-    cores: int = 1,
+    cores: int | None = None,
 ) -> RunResult:
     """Simulate a scenario.
 
@@ -523,7 +523,8 @@ def run(
         Whether nothing is recorded, whatever the scenario names.
     cores
         The most cores to use. A network is divided at links with a constant delay; the results are
-        the same. `RunResult.cores` is the number used, and `RunResult.undivided` why it is one.
+        the same. `RunResult.cores` is the number used, and `RunResult.undivided` why it is one. By
+        default all cores for a network of a thousand flows or more, and one for others.
 
     Raises
     ------

@@ -165,7 +165,7 @@ def run_seeds(
     RunError
         A run failed.
     """
-    from bentpipe.sweeps.local import cores
+    from bentpipe.processors import available_cores, shared_cores
     from bentpipe.sweeps.stopping import deferred_interrupts, result_of
 
     if not 1 <= seeds <= MOST_SEEDS:
@@ -181,11 +181,16 @@ def run_seeds(
         if stopped.is_set():
             raise KeyboardInterrupt
 
+    at_a_time = workers or available_cores()
+    # Seeds first: parts of one network cost synchronisation.
+    cores = shared_cores(available_cores(), min(at_a_time, seeds))
+
     def simulate(seed: int) -> str:
-        return run(scenario, seed=seed, no_probes=True, progress=look).summary_json
+        result = run(scenario, seed=seed, no_probes=True, progress=look, cores=cores)
+        return result.summary_json
 
     texts: list[str] = []
-    pool = ThreadPoolExecutor(max_workers=workers or cores())
+    pool = ThreadPoolExecutor(max_workers=at_a_time)
     try:
         with deferred_interrupts() as check:
             for future in [pool.submit(simulate, each) for each in chosen]:

@@ -12,7 +12,7 @@ import bentpipe
 PACKAGE = Path(bentpipe.__file__).parent
 
 # Permitted imports, the lowest layer first. All others are errors.
-BASE = {"errors", "files", "groups", "signals", "toml", "units"}
+BASE = {"errors", "files", "groups", "processors", "signals", "toml", "units"}
 MAY_IMPORT: dict[str, set[str]] = {
     "signals": set(),
     "errors": set(),
@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "keys": {"_native"},
     # Properties that entries of the engine's tables declare.
     "kinds": {"_native"},
+    "processors": set(),
     "scenario": {"_native", "congestion", *BASE},
     "series": set(),
     # Names for what is in a summary.

@@ -1,6 +1,7 @@
 //! Calls `bentpipe-scenario`, with plain Rust types as arguments and results.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -36,8 +37,13 @@ pub(crate) struct Request {
     pub(crate) no_series: bool,
     /// Congestion controls in Python.
     pub(crate) controls: CustomControls,
-    /// Most cores to use.
-    pub(crate) cores: usize,
+    /// Most cores to use, or `None` for all if the network is large.
+    pub(crate) cores: Option<usize>,
+}
+
+/// Returns the number of cores that this process may use.
+fn available_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 impl Request {
@@ -57,7 +63,9 @@ impl Request {
             workbench_probes: false,
             packet_log: None,
             custom_controls: self.controls,
-            cores: self.cores,
+            cores: self.cores.unwrap_or_else(available_cores),
+            divide_only_large: self.cores.is_none(),
+            measure_windows: false,
         }
     }
 }

@@ -47,7 +47,7 @@ fn scenario_error(message: String) -> PyErr {
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
     snap_length = None, default_probes = false, controls = Vec::new(), progress = None, no_series = false,
-    take_records = None, cores = 1
+    take_records = None, cores = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -66,7 +66,7 @@ fn run<'py>(
     progress: Option<Bound<'py, PyAny>>,
     no_series: bool,
     take_records: Option<Bound<'py, PyAny>>,
-    cores: usize,
+    cores: Option<usize>,
 ) -> PyResult<RunOutput> {
     let failure = Failure::default();
     let request = Request {

@@ -120,7 +120,7 @@ pub use quic::settings::{QuicControlName, QuicHostSettings};
 pub use quic::summary::{QuicEndSummary, QuicSummary};
 pub use run::engine::Cores;
 pub use run::error::RunError;
-pub use run::options::{CaptureRequest, MANY_RECORDS, RunOptions, RunOutput};
+pub use run::options::{CaptureRequest, LARGE_NETWORK, MANY_RECORDS, RunOptions, RunOutput};
 pub use run::outside::{Closing, Outside};
 pub use run::packet_log::{LoggedPacket, PacketLog};
 pub use run::simulation::Run;

@@ -18,8 +18,11 @@ pub const MAX_DELAY: Span = LONGEST_DELAY;
 /// Most hosts, gateways and link directions together: the scheduler's ids have 16 bits.
 pub const MAX_NODES_AND_DIRECTIONS: usize = 60_000;
 
-/// Most flows: a host's ports have 16 bits.
-pub const MAX_FLOWS: usize = 60_000;
+/// Most flows of a table: a host's ports have 16 bits.
+pub const MAX_FLOWS_OF_TABLE: usize = 60_000;
+
+/// Most flows of all tables together.
+pub const MAX_FLOWS: usize = 1_000_000;
 
 /// Most series.
 pub const MAX_SERIES: usize = 10_000;

@@ -1,6 +1,6 @@
 //! Whole runs on several processors: equal results, and which networks are divided.
 
-use bentpipe_scenario::{Progress, Run, RunOptions, Scenario};
+use bentpipe_scenario::{LARGE_NETWORK, Progress, Run, RunOptions, Scenario};
 use serde_json::Value;
 
 /// Runs a scenario on at most this many processors, with a number of events at a time. Returns the
@@ -155,4 +155,57 @@ fn a_network_that_is_recorded_is_not_divided() {
     let run = Run::new(&scenario.expect("a scenario"), &options).expect("it fits together");
     let why = run.cores().undivided.map(|why| why.to_string());
     assert_eq!(why.as_deref(), Some("series or captures are recorded"));
+}
+
+#[test]
+fn windows_are_measured_on_request() {
+    let flows = r#"flows.download = { from = "server", to = "user", app = { kind = "bulk", size = "2 MB" } }"#;
+    let text = behind(ROUTERS, flows);
+    let scenario = Scenario::parse(&text, "processors.toml", &[]).expect("a scenario");
+    let times = |measure_windows| {
+        let options = RunOptions {
+            no_series: true,
+            cores: 2,
+            measure_windows,
+            ..RunOptions::default()
+        };
+        let mut run = Run::new(&scenario, &options).expect("it fits together");
+        while run.advance(1_000).expect("it runs") == Progress::Running {}
+        run.window_times()
+    };
+    assert_eq!(times(false), None);
+    let times = times(true).expect("measured");
+    assert!(times.windows > 10);
+    assert!(times.critical_path <= times.total);
+    assert!(2 * times.critical_path >= times.total);
+}
+
+#[test]
+fn small_networks_stay_whole_unless_requested() {
+    let flows = |count| {
+        format!(
+            r#"flows.download = {{ from = "server", to = "guest", count = {count}, app = {{ kind = "bulk", size = "1 kB" }} }}
+            [hosts.guest]
+            [links.guest]
+            between = ["terminal", "guest"]
+            rate = "1 Gbit/s"
+            delay = "1 ms""#
+        )
+    };
+    let used = |count, divide_only_large| {
+        let text = behind(ROUTERS, &flows(count));
+        let scenario = Scenario::parse(&text, "processors.toml", &[]).expect("a scenario");
+        let options = RunOptions {
+            cores: 2,
+            divide_only_large,
+            ..RunOptions::default()
+        };
+        Run::new(&scenario, &options)
+            .expect("it fits together")
+            .cores()
+            .used
+    };
+    assert_eq!(used(LARGE_NETWORK - 1, true), 1);
+    assert_eq!(used(LARGE_NETWORK, true), 2);
+    assert_eq!(used(2, false), 2);
 }

@@ -56,8 +56,10 @@ mod topology;
 
 pub use address_resolution::ArpSettings;
 pub use bentpipe_host::report;
-pub use bentpipe_host::{Distribution, HOST_GAUGES, Ports, Report, Traffic, applications};
-pub use network::{Departure, Network, Parts, Progress, Undivided};
+pub use bentpipe_host::{
+    Distribution, HOST_GAUGES, PROCESSED_HOST_GAUGES, Ports, Report, Traffic, applications,
+};
+pub use network::{Departure, Network, Parts, Progress, Undivided, WindowTimes};
 pub use node::NodeId;
 pub use outcome::{
     AgentOutcome, Counts, DirectionOutcome, FlowEndData, FlowOutcome, FlowState, Outcome, Violation,

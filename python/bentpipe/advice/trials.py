@@ -263,10 +263,10 @@ class _Local:
     """Simulates on this machine's cores; interrupted simulations end with the block."""
 
     def __init__(self, workers: int | None) -> None:
-        from bentpipe.sweeps.local import cores
+        from bentpipe.processors import available_cores
 
         self._ended = threading.Event()
-        self._pool = ThreadPoolExecutor(max_workers=workers or cores())
+        self._pool = ThreadPoolExecutor(max_workers=workers or available_cores())
 
     def __enter__(self) -> _Local:
         return self

@@ -69,8 +69,8 @@ COMMANDS: Final = {
             "cores": option(
                 "--cores",
                 "N",
-                "Divide a large network at its long links, and simulate the parts on N cores. The "
-                "results are the same.",
+                "Divide the network at its long links, and simulate the parts on at most N cores. "
+                "The results are the same. [default: all cores for 1000 flows or more, else one]",
                 kind=int,
                 least=1,
                 most=64,
@@ -413,6 +413,14 @@ COMMANDS: Final = {
             ),
             "workers": option(
                 "--workers", "N", "Cells at a time. [default: one per core]", kind=int
+            ),
+            "cores": option(
+                "--cores",
+                "N",
+                "Use at most N cores: cells first, then parts of a cell. [default: all]",
+                kind=int,
+                least=1,
+                most=1024,
             ),
             "resume": flag("--resume", "Go on with a sweep that was cut short."),
             "dask": _DASK,

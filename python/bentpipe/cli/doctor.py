@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bentpipe.cli.output import print_json
 from bentpipe.cli.tables import Table
+from bentpipe.processors import available_cores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +60,10 @@ def _required() -> list[Finding]:
         found = importlib.util.find_spec(module) is not None
         detail = _distribution_version(module) if found else "make setup installs it"
         findings.append(Finding(name=module, found=found, detail=detail, needed_for=purpose))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     findings.append(
-        Finding(name="cores", found=True, detail=str(cores), needed_for="sweep, reproduce")
+        Finding(
+            name="cores", found=True, detail=str(available_cores()), needed_for="sweep, reproduce"
+        )
     )
     return findings
 

@@ -85,7 +85,7 @@ def run(
                     probes_to=None if folder is None else folder / PROBES,
                     no_probes=folder is None and flent is None,
                     progress=progress,
-                    cores=cores or 1,
+                    cores=cores,
                 )
             except ProbesNotWrittenError as error:
                 result, errors.first = error.result, error

@@ -28,9 +28,10 @@ from bentpipe.evaluation.networks import (
 from bentpipe.evaluation.observation import Observed
 from bentpipe.evaluation.verdicts import Criterion, Judged, Measure, row, rules, tally
 from bentpipe.files import atomic_write
+from bentpipe.processors import available_cores
 from bentpipe.studies.provenance import Provenance
 from bentpipe.studies.simulations import simulations
-from bentpipe.sweeps.local import check_workers, cores
+from bentpipe.sweeps.local import check_workers
 from bentpipe.sweeps.stopping import deferred_interrupts, result_of
 
 if TYPE_CHECKING:
@@ -254,7 +255,8 @@ def evaluate(
     jobs = [_jobs(criterion, every, numbers) for criterion in chosen]
     checked = [] if only else findings.cells()
     provenance = Provenance(
-        command=command, workers=f"Dask cluster at {dask}" if dask else str(workers or cores())
+        command=command,
+        workers=f"Dask cluster at {dask}" if dask else str(workers or available_cores()),
     )
     groups = [list(job.cells) for several in jobs for job in several] + [checked]
     sections = []

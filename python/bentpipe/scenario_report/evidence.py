@@ -237,13 +237,14 @@ def gather(
     WorkError
         A scenario cannot be simulated, or the cluster went away.
     """
-    from bentpipe.sweeps.local import cores
+    from bentpipe.processors import available_cores
 
     if seeds is None:
         seeds = 1 if quick else SEEDS
     if not 1 <= seeds <= MOST_SEEDS:
         raise RequestError(f"--seeds {seeds}: expected 1 to {MOST_SEEDS}")
     began, clock = datetime.now(UTC), time.perf_counter()
+    at_a_time = workers or available_cores()
     # All are read before anything is simulated: a mistake in the last one is reported at once.
     asked = [
         (label, replace(scenario, text=scenario.content()), scenario.resolved())
@@ -262,7 +263,7 @@ def gather(
         began=began,
         elapsed_s=time.perf_counter() - clock,
         simulations=simulate.done,
-        where=f"{workers or cores()} at a time" if dask is None else f"Dask cluster at {dask}",
+        where=f"{at_a_time} at a time" if dask is None else f"Dask cluster at {dask}",
     )
 
 

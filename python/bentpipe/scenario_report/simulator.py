@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bentpipe.processors import available_cores
 from bentpipe.sweeps import local
 from bentpipe.sweeps.cell import Outcome, Task
 from bentpipe.sweeps.check import scenario_in_memory
@@ -76,7 +77,7 @@ def simulator(
     """
     local.check_workers(workers, dask)
     if dask is None:
-        at_a_time = workers or local.cores()
+        at_a_time = workers or available_cores()
         yield Simulator(
             lambda tasks, look: local.outcomes(tasks, workers=at_a_time, look=look), progress
         )

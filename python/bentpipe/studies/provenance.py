@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bentpipe import _native
-from bentpipe.sweeps.local import cores
+from bentpipe.processors import available_cores
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 # Libraries on which figures or numbers may depend.
@@ -38,7 +38,7 @@ class Provenance:
     date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
     system: str = field(default_factory=platform.platform)
     processor: str = field(default_factory=lambda: processor())
-    cores: int = field(default_factory=cores)
+    cores: int = field(default_factory=available_cores)
     python: str = field(default_factory=platform.python_version)
     libraries: Mapping[str, str] = field(default_factory=lambda: _versions())
     elapsed_s: float = 0.0

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bentpipe.files import atomic_write
+from bentpipe.processors import available_cores
 from bentpipe.studies.provenance import Provenance
 from bentpipe.studies.simulations import Awaited, simulate, simulations
 from bentpipe.studies.study import Verdict, tally
-from bentpipe.sweeps.local import cores
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,7 +158,8 @@ def reproduce(
     """
     progress = progress or Progress()
     began = time.perf_counter()
-    where = f"{workers or cores()} at a time" if dask is None else f"Dask cluster at {dask}"
+    at_a_time = workers or available_cores()
+    where = f"{at_a_time} at a time" if dask is None else f"Dask cluster at {dask}"
     provenance = Provenance(command=command, workers=where)
     with simulations(workers, dask) as started:
         # All studies at once: while the figures of one are drawn, the cells of the next are

@@ -12,8 +12,9 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bentpipe.errors import WorkError
+from bentpipe.processors import available_cores
 from bentpipe.results import RunResult, run
-from bentpipe.sweeps.local import check_workers, cores
+from bentpipe.sweeps.local import check_workers
 from bentpipe.sweeps.stopping import deferred_interrupts, finished
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def simulations(workers: int | None = None, dask: str | None = None) -> Iterator
     """
     check_workers(workers, dask)
     if dask is None:
-        with _Local(workers or cores()) as local:
+        with _Local(workers or available_cores()) as local:
             yield local
         return
     from bentpipe.sweeps.cluster import connected
@@ -93,7 +94,7 @@ class _Local:
 
     def _simulate(self, scenario: Scenario) -> RunResult:
         try:
-            return run(scenario, default_probes=False, progress=self._look)
+            return run(scenario, default_probes=False, progress=self._look, cores=1)
         except (ValueError, RuntimeError) as error:
             raise _failed(scenario, error) from error
 

@@ -20,13 +20,15 @@ _INTERNAL: Final = "internal error: "
 class Task:
     """A cell to simulate, with the scenario's text.
 
-    `default_probes` is that of `bentpipe.run`, for a cell whose series are kept.
+    `default_probes` is that of `bentpipe.run`, for a cell whose series are kept, and `cores` the
+    number of cores that the cell may use.
     """
 
     cell: int
     scenario: Scenario
     series: bool
     default_probes: bool = True
+    cores: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,7 @@ def simulate(task: Task, *, progress: Callable[[float, float], None] | None = No
             probes_to=buffer if task.series else None,
             no_probes=not task.series,
             progress=progress,
+            cores=task.cores,
         )
         series = buffer.getvalue() if task.series else None
         units = result.units if task.series else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,13 +19,6 @@ _QUEUED_TASKS: Final = 32
 CELL_THREADS: Final = "cell"
 # Longest time to interrupt a user's congestion control after Ctrl-C.
 _INTERRUPT_S: Final = 0.5
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def check_workers(workers: int | None, dask: str | None) -> None:

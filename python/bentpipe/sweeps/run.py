@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bentpipe.errors import RequestError
+from bentpipe.processors import available_cores, shared_cores
 from bentpipe.sweeps import local
 from bentpipe.sweeps.cell import Outcome, Task
 from bentpipe.sweeps.check import check_sweep, scenario_in_memory
@@ -69,6 +70,7 @@ def sweep(
     series: bool = False,
     settings: Mapping[str, object] | None = None,
     progress: Progress | None = None,
+    cores: int | None = None,
 ) -> SweepResult:
     """Simulate a scenario along axes.
 
@@ -90,6 +92,9 @@ def sweep(
         Whether every cell's probes are kept, too.
     settings
         Keys to change in every cell, in place of the file's `set`.
+    cores
+        The number of cores; by default all. If there are more cores than cells at a time, every
+        cell uses several, as in `run`.
 
     Raises
     ------
@@ -100,17 +105,19 @@ def sweep(
         sweep: it is among the result's `failures`.
     """
     local.check_workers(workers, dask)
+    if cores is not None and dask is not None:
+        raise RequestError("--cores doesn't go with --dask: each cell uses one core there")
     if isinstance(source, Sweep):
         definition = with_settings(source, settings or {})
     else:
         definition = load_definition(source, series=series, settings=settings)
     if out is not None:
-        _work(definition, Path(out), workers, resume, dask, progress or Progress())
+        _work(definition, Path(out), workers, cores, resume, dask, progress or Progress())
         return load_sweep(out)
     if definition.series:
         raise RequestError("series need a folder to go to: out")
     with tempfile.TemporaryDirectory(prefix="bentpipe-sweep-") as folder:
-        _work(definition, Path(folder), workers, False, dask, progress or Progress())
+        _work(definition, Path(folder), workers, cores, False, dask, progress or Progress())
         return load_sweep(folder).in_memory()
 
 
@@ -118,10 +125,13 @@ def _work(
     definition: Sweep,
     folder: Path,
     workers: int | None,
+    cores: int | None,
     resume: bool,
     dask: str | None,
     progress: Progress,
 ) -> None:
+    cores = cores or available_cores()
+    workers = workers or cores
     # The simulator comes first: the folder is made only if cells can be simulated.
     with (
         _simulator(workers, dask) as simulate,
@@ -131,8 +141,10 @@ def _work(
             definition.name, total=len(definition), done=store.finished, failed=store.failed
         )
         if store.finished < len(definition):
+            left = len(definition) - store.finished
+            cell_cores = 1 if dask is not None else shared_cores(cores, min(workers, left))
             with deferred_interrupts() as look:
-                for batch in simulate(_tasks(definition, store), look=look):
+                for batch in simulate(_tasks(definition, store, cell_cores), look=look):
                     if batch:
                         store.append(batch)
                         failed = sum(outcome.error is not None for outcome in batch)
@@ -140,11 +152,11 @@ def _work(
         store.finish()
 
 
-def _tasks(definition: Sweep, store: Store) -> Iterator[Task]:
+def _tasks(definition: Sweep, store: Store, cores: int) -> Iterator[Task]:
     for cell in definition.cells():
         if not store.has(cell.number):
             scenario = definition.scenario_of(cell)
-            yield Task(cell=cell.number, scenario=scenario, series=definition.series)
+            yield Task(cell=cell.number, scenario=scenario, series=definition.series, cores=cores)
 
 
 class _Simulator(Protocol):
@@ -154,10 +166,10 @@ class _Simulator(Protocol):
 
 
 @contextmanager
-def _simulator(workers: int | None, dask: str | None) -> Iterator[_Simulator]:
+def _simulator(workers: int, dask: str | None) -> Iterator[_Simulator]:
     """Yield the function that simulates tasks, on this machine's cores or on a cluster."""
     if dask is None:
-        yield partial(local.outcomes, workers=workers or local.cores())
+        yield partial(local.outcomes, workers=workers)
         return
     from bentpipe.sweeps import cluster
 

@@ -8,7 +8,7 @@ use crate::fault::{Fault, fault};
 use crate::flow::schema::FlowFile;
 use crate::group::resolve::Groups;
 use crate::limits;
-use crate::limits::MAX_FLOWS;
+use crate::limits::MAX_FLOWS_OF_TABLE;
 use crate::named::Named;
 use crate::quantity::time::Length;
 
@@ -95,7 +95,7 @@ pub(crate) fn flow_ends<'a>(
             return Err(fault(&["flows", name, "count"], message));
         }
         (Some(several), None) => {
-            let fitting = limits::count_of("flows", several, MAX_FLOWS, limits::FEWER);
+            let fitting = limits::count_of("flows", several, MAX_FLOWS_OF_TABLE, limits::FEWER);
             Some(fitting.map_err(|message| fault(&["flows", name, "count"], message))?)
         }
         (None, count) => count,

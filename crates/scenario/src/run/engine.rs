@@ -1,7 +1,9 @@
 //! The network of a run: whole, or in parts that run on several processors.
 
-use bentpipe_sim::{Network, Outcome, Parts, Progress, Undivided};
+use bentpipe_sim::{Network, Outcome, Parts, Progress, Undivided, WindowTimes};
 use bentpipe_types::Time;
+
+use super::options::{LARGE_NETWORK, RunOptions};
 
 /// The network of a run.
 pub(crate) enum Engine {
@@ -19,23 +21,30 @@ pub struct Cores {
 }
 
 impl Engine {
-    /// Divides the network for this many processors, if that is possible.
-    pub(crate) fn new(network: Network, cores: usize) -> (Self, Cores) {
+    /// Divides a network with this number of flows as the options request, if that is possible.
+    pub(crate) fn new(network: Network, options: &RunOptions, flows: usize) -> (Self, Cores) {
         let whole = |network, undivided| {
             let used = Cores { used: 1, undivided };
             (Self::Whole(network), used)
         };
-        if cores < 2 {
+        // A rule of the caller's own may share state among connections.
+        let own_rules = !options.custom_controls.is_empty();
+        let is_small = options.divide_only_large && flows < LARGE_NETWORK;
+        if options.cores < 2 || own_rules || is_small {
             return whole(Box::new(network), None);
         }
-        match network.split(cores) {
-            Ok(parts) => {
+        match network.split(options.cores) {
+            Ok(mut parts) => {
+                if options.measure_windows {
+                    parts.measure_windows();
+                }
                 let used = Cores {
                     used: parts.count(),
                     undivided: None,
                 };
                 (Self::Parts(Box::new(parts)), used)
             }
+            Err((network, _)) if options.divide_only_large => whole(network, None),
             Err((network, reason)) => whole(network, Some(reason)),
         }
     }
@@ -45,6 +54,14 @@ impl Engine {
         match self {
             Self::Whole(network) => Some(network),
             Self::Parts(_) => None,
+        }
+    }
+
+    /// Returns the times of windows, if they were measured.
+    pub(crate) fn window_times(&self) -> Option<WindowTimes> {
+        match self {
+            Self::Whole(_) => None,
+            Self::Parts(parts) => parts.window_times(),
         }
     }
 

@@ -43,7 +43,16 @@ pub struct RunOptions {
     pub custom_controls: CustomControls,
     /// Most processors to use. The results do not depend on their number.
     pub cores: usize,
+    /// Whether a network with fewer than [`LARGE_NETWORK`] flows stays whole.
+    pub divide_only_large: bool,
+    /// Whether to measure the windows of a divided network: see
+    /// [`WindowTimes`](bentpipe_sim::WindowTimes). Only one part then runs at a time.
+    pub measure_windows: bool,
 }
+
+/// Number of flows from which on a network is divided without being requested. Below, a window
+/// contains so few events that the synchronisation costs more than the second processor gains.
+pub const LARGE_NETWORK: usize = 1_000;
 
 /// Results of a run.
 #[derive(Clone, Debug)]

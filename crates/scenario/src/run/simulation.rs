@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bentpipe_sim::{End, Network, NodeId, Outcome, Progress};
+use bentpipe_sim::{End, Network, NodeId, Outcome, Progress, WindowTimes};
 use bentpipe_types::{Series, Time};
 
 use crate::gateway::summary::{GatewayInfo, gateway_info};
@@ -100,9 +100,7 @@ impl Run {
             }
             log
         });
-        // A rule of the caller's own may share state among connections.
-        let own_rules = !options.custom_controls.is_empty();
-        let (engine, cores) = Engine::new(network, if own_rules { 1 } else { options.cores });
+        let (engine, cores) = Engine::new(network, options, scenario.flows.len());
         let run = Self {
             packet_log,
             engine,
@@ -197,6 +195,12 @@ impl Run {
     #[must_use]
     pub fn cores(&self) -> Cores {
         self.cores
+    }
+
+    /// Returns the times of a divided network's windows, if the options request them.
+    #[must_use]
+    pub fn window_times(&self) -> Option<WindowTimes> {
+        self.engine.window_times()
     }
 
     /// Returns the simulated time so far, as a share of the scenario's duration.

@@ -35,6 +35,7 @@ use super::{DirectionSlot, FlowEnd, FlowSlot, MANY, Network, NodeSlot, Progress}
 use crate::node::Node;
 use crate::{AgentOutcome, Outcome, Violation};
 use partition::Partition;
+pub use windows::WindowTimes;
 use windows::{Stop, Windows};
 
 /// Why a network is not divided.
@@ -199,6 +200,17 @@ impl Parts {
     #[must_use]
     pub fn count(&self) -> usize {
         self.networks.len()
+    }
+
+    /// Measures windows in the rest of the run, in which only one part runs at a time.
+    pub fn measure_windows(&mut self) {
+        self.windows.times = Some(WindowTimes::default());
+    }
+
+    /// Returns the measured times of windows.
+    #[must_use]
+    pub fn window_times(&self) -> Option<WindowTimes> {
+        self.windows.times
     }
 
     /// Returns the time up to which all parts have run.

@@ -9,12 +9,27 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bentpipe_types::{Span, Time};
 
 use super::part::Pause;
 use crate::network::Network;
 use crate::stand_in::Crossing;
+
+/// Wall time of windows, measured while one part runs at a time.
+///
+/// With a processor for each part, a run takes at least the critical path: in every window the
+/// slowest part is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct WindowTimes {
+    /// Number of windows.
+    pub windows: u64,
+    /// Sum over all windows and parts.
+    pub total: Duration,
+    /// Sum over all windows of the slowest part's time.
+    pub critical_path: Duration,
+}
 
 /// State between two windows.
 #[derive(Debug)]
@@ -31,6 +46,8 @@ pub(super) struct Windows {
     places: Vec<[Published; 2]>,
     /// For each part, its packets for each other part. Empty between two windows.
     sent: Vec<Vec<Vec<Crossing>>>,
+    /// Measured times, if windows are measured.
+    pub(super) times: Option<WindowTimes>,
 }
 
 impl Windows {
@@ -46,6 +63,7 @@ impl Windows {
                 .map(|_| arrivals.iter().map(|_| Vec::new()).collect())
                 .collect(),
             arrivals,
+            times: None,
         }
     }
 
@@ -64,6 +82,8 @@ struct Published {
     next: AtomicU64,
     /// Number of events of the window, or [`FAILED`].
     events: AtomicU64,
+    /// Wall time of the window in nanoseconds, if windows are measured.
+    elapsed: AtomicU64,
     /// Whether the part has paused before the end of the window.
     paused: AtomicBool,
     /// Packets for each part.
@@ -157,6 +177,8 @@ pub(super) fn run(
     let length = windows.length;
     let places = &windows.places;
     let barrier = Barrier::new(count);
+    // While windows are measured, only one part runs at a time.
+    let turns = windows.times.map(Mutex::new);
     let first = networks.iter().filter_map(Network::next_time).min();
     let end_of = |start: Time| (start + (length - Span::from_nanos(1))).min(until);
     let last = windows.incomplete.take().or_else(|| first.map(end_of));
@@ -182,7 +204,16 @@ pub(super) fn run(
         loop {
             let place = &places[worker.part][turn];
             // Without the barrier the other parts would wait for ever.
-            let run = || worker.run_window(last, place);
+            let run = || match &turns {
+                None => worker.run_window(last, place),
+                Some(turns) => {
+                    let _turn = lock(turns);
+                    let start = Instant::now();
+                    worker.run_window(last, place);
+                    let elapsed = start.elapsed().as_nanos() as u64;
+                    place.elapsed.store(elapsed, Ordering::Relaxed);
+                }
+            };
             let outcome = catch_unwind(AssertUnwindSafe(run));
             if outcome.is_err() {
                 place.events.store(FAILED, Ordering::Relaxed);
@@ -197,6 +228,13 @@ pub(super) fn run(
             }
             if published().any(|place| place.paused.load(Ordering::Relaxed)) {
                 return Ok(Stop::Paused(worker.pause, last));
+            }
+            if let Some(turns) = turns.as_ref().filter(|_| worker.part == 0) {
+                let elapsed = || published().map(|place| place.elapsed.load(Ordering::Relaxed));
+                let times = &mut *lock(turns);
+                times.windows += 1;
+                times.total += Duration::from_nanos(elapsed().sum());
+                times.critical_path += Duration::from_nanos(elapsed().max().unwrap_or(0));
             }
             let next = published().map(|place| place.next.load(Ordering::Relaxed));
             let next = Time::from_nanos(next.min().unwrap_or(u64::MAX));
@@ -216,6 +254,7 @@ pub(super) fn run(
             .collect();
         handles.into_iter().map(|handle| handle.join()).collect()
     });
+    windows.times = turns.map(|turns| turns.into_inner().unwrap_or_else(PoisonError::into_inner));
     results
         .into_iter()
         .map(|result| match result {
