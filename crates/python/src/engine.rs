@@ -65,7 +65,7 @@ impl Request {
             custom_controls: self.controls,
             cores: self.cores.unwrap_or_else(available_cores),
             divide_only_large: self.cores.is_none(),
-            measure_windows: false,
+            measure_windows: None,
         }
     }
 }

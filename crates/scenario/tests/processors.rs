@@ -1,5 +1,8 @@
 //! Whole runs on several processors: equal results, and which networks are divided.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use bentpipe_scenario::{LARGE_NETWORK, Progress, Run, RunOptions, Scenario};
 use serde_json::Value;
 
@@ -162,7 +165,12 @@ fn windows_are_measured_on_request() {
     let flows = r#"flows.download = { from = "server", to = "user", app = { kind = "bulk", size = "2 MB" } }"#;
     let text = behind(ROUTERS, flows);
     let scenario = Scenario::parse(&text, "processors.toml", &[]).expect("a scenario");
-    let times = |measure_windows| {
+    // One more nanosecond with each call.
+    let clock = || {
+        static NOW: AtomicU64 = AtomicU64::new(0);
+        Duration::from_nanos(NOW.fetch_add(1, Ordering::Relaxed))
+    };
+    let times = |measure_windows: Option<fn() -> Duration>| {
         let options = RunOptions {
             no_series: true,
             cores: 2,
@@ -173,11 +181,12 @@ fn windows_are_measured_on_request() {
         while run.advance(1_000).expect("it runs") == Progress::Running {}
         run.window_times()
     };
-    assert_eq!(times(false), None);
-    let times = times(true).expect("measured");
+    assert_eq!(times(None), None);
+    let times = times(Some(clock)).expect("measured");
     assert!(times.windows > 10);
-    assert!(times.critical_path <= times.total);
-    assert!(2 * times.critical_path >= times.total);
+    // Each window of each part takes a nanosecond by this clock.
+    assert_eq!(times.critical_path, Duration::from_nanos(times.windows));
+    assert_eq!(times.total, 2 * times.critical_path);
 }
 
 #[test]

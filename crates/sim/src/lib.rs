@@ -59,7 +59,7 @@ pub use bentpipe_host::report;
 pub use bentpipe_host::{
     Distribution, HOST_GAUGES, PROCESSED_HOST_GAUGES, Ports, Report, Traffic, applications,
 };
-pub use network::{Departure, Network, Parts, Progress, Undivided, WindowTimes};
+pub use network::{Departure, Network, Parts, Progress, Undivided, WallClock, WindowTimes};
 pub use node::NodeId;
 pub use outcome::{
     AgentOutcome, Counts, DirectionOutcome, FlowEndData, FlowOutcome, FlowState, Outcome, Violation,

@@ -35,8 +35,8 @@ impl Engine {
         }
         match network.split(options.cores) {
             Ok(mut parts) => {
-                if options.measure_windows {
-                    parts.measure_windows();
+                if let Some(clock) = options.measure_windows {
+                    parts.measure_windows(clock);
                 }
                 let used = Cores {
                     used: parts.count(),

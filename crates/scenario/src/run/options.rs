@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bentpipe_sim::WallClock;
 use bentpipe_types::Series;
 
 use crate::custom::CustomControls;
@@ -45,9 +46,9 @@ pub struct RunOptions {
     pub cores: usize,
     /// Whether a network with fewer than [`LARGE_NETWORK`] flows stays whole.
     pub divide_only_large: bool,
-    /// Whether to measure the windows of a divided network: see
+    /// Clock that measures the windows of a divided network: see
     /// [`WindowTimes`](bentpipe_sim::WindowTimes). Only one part then runs at a time.
-    pub measure_windows: bool,
+    pub measure_windows: Option<WallClock>,
 }
 
 /// Number of flows from which on a network is divided without being requested. Below, a window

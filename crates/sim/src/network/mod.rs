@@ -28,7 +28,7 @@ use slots::{RECEIVING, SENDING};
 
 pub use external_clock::Departure;
 pub(crate) use multicast::{MANY, MulticastReceiver, MulticastReceivers};
-pub use parts::{Parts, Undivided, WindowTimes};
+pub use parts::{Parts, Undivided, WallClock, WindowTimes};
 pub(crate) use slots::{DirectionSlot, FlowEnd, FlowSlot, NodeSlot};
 
 /// Whether a run continues.

@@ -35,8 +35,8 @@ use super::{DirectionSlot, FlowEnd, FlowSlot, MANY, Network, NodeSlot, Progress}
 use crate::node::Node;
 use crate::{AgentOutcome, Outcome, Violation};
 use partition::Partition;
-pub use windows::WindowTimes;
 use windows::{Stop, Windows};
+pub use windows::{WallClock, WindowTimes};
 
 /// Why a network is not divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -203,14 +203,14 @@ impl Parts {
     }
 
     /// Measures windows in the rest of the run, in which only one part runs at a time.
-    pub fn measure_windows(&mut self) {
-        self.windows.times = Some(WindowTimes::default());
+    pub fn measure_windows(&mut self, clock: WallClock) {
+        self.windows.times = Some((WindowTimes::default(), clock));
     }
 
     /// Returns the measured times of windows.
     #[must_use]
     pub fn window_times(&self) -> Option<WindowTimes> {
-        self.windows.times
+        self.windows.times.map(|(times, _)| times)
     }
 
     /// Returns the time up to which all parts have run.

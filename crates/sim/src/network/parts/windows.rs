@@ -9,7 +9,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bentpipe_types::{Span, Time};
 
@@ -31,6 +31,9 @@ pub struct WindowTimes {
     pub critical_path: Duration,
 }
 
+/// Returns the wall time since some moment.
+pub type WallClock = fn() -> Duration;
+
 /// State between two windows.
 #[derive(Debug)]
 pub(super) struct Windows {
@@ -46,8 +49,8 @@ pub(super) struct Windows {
     places: Vec<[Published; 2]>,
     /// For each part, its packets for each other part. Empty between two windows.
     sent: Vec<Vec<Vec<Crossing>>>,
-    /// Measured times, if windows are measured.
-    pub(super) times: Option<WindowTimes>,
+    /// Measured times, and the clock that measures them, if windows are measured.
+    pub(super) times: Option<(WindowTimes, WallClock)>,
 }
 
 impl Windows {
@@ -178,7 +181,7 @@ pub(super) fn run(
     let places = &windows.places;
     let barrier = Barrier::new(count);
     // While windows are measured, only one part runs at a time.
-    let turns = windows.times.map(Mutex::new);
+    let turns = (windows.times).map(|(times, clock)| (Mutex::new(times), clock));
     let first = networks.iter().filter_map(Network::next_time).min();
     let end_of = |start: Time| (start + (length - Span::from_nanos(1))).min(until);
     let last = windows.incomplete.take().or_else(|| first.map(end_of));
@@ -206,11 +209,11 @@ pub(super) fn run(
             // Without the barrier the other parts would wait for ever.
             let run = || match &turns {
                 None => worker.run_window(last, place),
-                Some(turns) => {
+                Some((turns, clock)) => {
                     let _turn = lock(turns);
-                    let start = Instant::now();
+                    let start = clock();
                     worker.run_window(last, place);
-                    let elapsed = start.elapsed().as_nanos() as u64;
+                    let elapsed = clock().saturating_sub(start).as_nanos() as u64;
                     place.elapsed.store(elapsed, Ordering::Relaxed);
                 }
             };
@@ -229,7 +232,7 @@ pub(super) fn run(
             if published().any(|place| place.paused.load(Ordering::Relaxed)) {
                 return Ok(Stop::Paused(worker.pause, last));
             }
-            if let Some(turns) = turns.as_ref().filter(|_| worker.part == 0) {
+            if let Some((turns, _)) = turns.as_ref().filter(|_| worker.part == 0) {
                 let elapsed = || published().map(|place| place.elapsed.load(Ordering::Relaxed));
                 let times = &mut *lock(turns);
                 times.windows += 1;
@@ -254,7 +257,10 @@ pub(super) fn run(
             .collect();
         handles.into_iter().map(|handle| handle.join()).collect()
     });
-    windows.times = turns.map(|turns| turns.into_inner().unwrap_or_else(PoisonError::into_inner));
+    windows.times = turns.map(|(times, clock)| {
+        let times = times.into_inner();
+        (times.unwrap_or_else(PoisonError::into_inner), clock)
+    });
     results
         .into_iter()
         .map(|result| match result {
