@@ -159,9 +159,9 @@ mod tests {
             .collect();
         let mut longest = Longest::new(queues.len());
         for round in 1..50_u64 {
-            for index in 0..queues.len() {
-                queues[index].bytes += 1 + (index as u64 * 37 + round * 11) % 100;
-                longest.grown(index as u32, &mut queues[index]);
+            for (queue, index) in queues.iter_mut().zip(0_u32..) {
+                queue.bytes += 1 + (u64::from(index) * 37 + round * 11) % 100;
+                longest.grown(index, queue);
             }
             let most = queues.iter().map(|queue| queue.bytes).max();
             let found = longest.find(&mut queues).map(|index| index as usize);
