@@ -20,6 +20,8 @@ live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 # The machine is disturbed if it wakes a sleeping thread later than this.
 STALL_MS = 10.0
 ATTEMPTS = 3
+# Longest wait for a second without a stall before a repetition.
+CALM_S = 30.0
 # Repetitions in this process that no report has named yet (see conftest.py).
 repetitions: list[str] = []
 
@@ -53,6 +55,17 @@ class StallMeter:
             thread.join()
 
 
+def wait_for_calm() -> None:
+    """Wait for a second in which the machine wakes no thread late, at most `CALM_S`."""
+    end = time.monotonic() + CALM_S
+    while time.monotonic() < end:
+        meter = StallMeter()
+        with meter.running():
+            time.sleep(1.0)
+        if meter.longest_ms < STALL_MS:
+            return
+
+
 def repeated_after_stall(test: Callable[..., None]) -> Callable[..., None]:
     """Repeat a test that failed while the machine was disturbed, at most twice.
 
@@ -71,6 +84,7 @@ def repeated_after_stall(test: Callable[..., None]) -> Callable[..., None]:
                     raise
                 what = (str(failure).splitlines() or ["assertion failed"])[0]
                 repetitions.append(f"machine stalled for {meter.longest_ms:.0f} ms; {what}")
+                wait_for_calm()
             else:
                 return
 

@@ -26,7 +26,7 @@ from bentpipe.errors import RequestError, WorkError
 from bentpipe.scenario import Scenario
 
 from .commands import started
-from .live import OBSTACLE, live
+from .live import OBSTACLE, live, repeated_after_stall
 from .networks import short
 
 
@@ -399,6 +399,7 @@ def test_missing_privileges_are_reported_in_one_line() -> None:
 
 
 @live
+@repeated_after_stall
 def test_enhanced_hybla_estimates_the_capacity_of_a_real_path() -> None:
     """vanzara2014, section V, leaves the test over a real path to future work."""
     estimated = {"hybla.channel_capacity": "packet-pairs"}

@@ -25,6 +25,7 @@ class _FixedMeter:
 def meter(monkeypatch: pytest.MonkeyPatch) -> type[_FixedMeter]:
     monkeypatch.setattr(live, "StallMeter", _FixedMeter)
     monkeypatch.setattr(live, "repetitions", [])
+    monkeypatch.setattr(live, "CALM_S", 0.0)
     monkeypatch.setattr(_FixedMeter, "longest_ms", 0.0)
     return _FixedMeter
 
