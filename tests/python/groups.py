@@ -11,8 +11,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-# Files that compare durations on the machine's clock with a simulation: one group, one at a time.
-# Other tests in real time mostly wait for timers of the kernel or for a process.
+# Files that compare durations on the machine's clock with a simulation, and those that load all
+# cores with packets: one group, one at a time. Other tests in real time mostly wait for timers of
+# the kernel or for a process.
 COMPARE_DURATIONS = frozenset(
     {
         "test_access.py",
@@ -20,6 +21,9 @@ COMPARE_DURATIONS = frozenset(
         "test_emulation_applications.py",
         "test_emulation_paths.py",
         "test_fit_live.py",
+        "test_gateway_attacks.py",
+        "test_gateway_datagrams.py",
+        "test_gateway_load.py",
         "test_gateway_pair.py",
         "test_hybrid_live.py",
         "test_live_tools.py",
